@@ -1,0 +1,170 @@
+"""Opens, runs and cancels; turns Spark's errors into dbt's.
+
+For `method: session` everything goes through our own environment; the server methods use the
+connections of dbt-spark.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from multiprocessing.context import SpawnContext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.contracts.connection import (
+    AdapterRequiredConfig,
+    AdapterResponse,
+    Connection,
+    ConnectionState,
+)
+from dbt.adapters.delta_maint.core.errors import DeltaMaintError
+from dbt.adapters.delta_maint.credentials import ConnectionMethod, DeltaMaintCredentials
+from dbt.adapters.delta_maint.environments.base import Cursor, Handle
+from dbt.adapters.delta_maint.environments.session import SessionEnvironment
+from dbt.adapters.delta_maint.environments.session_settings import SessionSettings
+from dbt.adapters.delta_maint.lake.spark_errors import java_exception, telling_sentence
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.exceptions import FailedToConnectError
+from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+if TYPE_CHECKING:
+    import agate
+
+logger = AdapterLogger("DeltaMaint")
+
+_environment: SessionEnvironment | None = None
+_environment_lock = threading.Lock()
+
+
+def session_environment(settings: SessionSettings) -> SessionEnvironment:
+    """The environment of this process; other settings end it and begin a new one."""
+    global _environment
+    with _environment_lock:
+        if _environment is not None and _environment.settings != settings:
+            _environment.close()
+            _environment = None
+        if _environment is None:
+            _environment = SessionEnvironment(settings)
+        return _environment
+
+
+def end_session_environment() -> None:
+    global _environment
+    with _environment_lock:
+        if _environment is not None:
+            _environment.close()
+            _environment = None
+
+
+class DeltaMaintConnectionManager(SparkConnectionManager):
+    TYPE = "delta_maint"
+
+    def __init__(self, config: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        config.credentials.project_root = _project_root(config)  # type: ignore[attr-defined]
+
+    @contextmanager
+    def exception_handler(self, sql: str) -> Generator[None, None, None]:
+        try:
+            yield
+        except DeltaMaintError as exc:
+            raise DbtDatabaseError(str(exc)) from exc
+        except DbtRuntimeError:
+            raise
+        except Exception as exc:
+            logger.debug("Error while running:\n{}", sql)
+            self._log_java_stack(exc)
+            raise DbtDatabaseError(telling_sentence(exc)) from exc
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        if connection.state == ConnectionState.OPEN:
+            return connection
+        credentials: DeltaMaintCredentials = connection.credentials  # type: ignore[assignment]
+        if credentials.method != ConnectionMethod.SESSION:
+            return super().open(connection)
+        try:
+            environment = session_environment(
+                credentials.session_settings(project_root(credentials))
+            )
+            handle = environment.open()
+        except DeltaMaintError as exc:
+            connection.handle = None
+            connection.state = ConnectionState.FAIL
+            raise FailedToConnectError(str(exc)) from exc
+        handle.describe_work(connection.name or "dbt")
+        connection.handle = handle
+        connection.state = ConnectionState.OPEN
+        return connection
+
+    def set_connection_name(self, name: str | None = None) -> Connection:
+        connection = super().set_connection_name(name)
+        # Reading .handle of a lazy connection would open it.
+        handle = connection._handle
+        if isinstance(handle, Handle):
+            handle.describe_work(connection.name or "dbt")
+        return connection
+
+    def cancel(self, connection: Connection) -> None:
+        handle = connection.handle
+        if handle is not None:
+            logger.debug("Cancelling the work of {}", connection.name)
+            handle.cancel()
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, agate.Table]:
+        from dbt_common.clients.agate_helper import empty_table
+
+        sql = self._add_query_comment(sql)
+        _, cursor = self.add_query(sql, auto_begin)
+        with self.exception_handler(sql):
+            if fetch:
+                table = self.get_result_from_cursor(cursor, limit)
+            else:
+                if isinstance(cursor, Cursor):
+                    cursor.run_to_end()
+                table = empty_table()
+            return self.get_response(cursor), table
+
+    @classmethod
+    def get_response(cls, cursor: Any) -> AdapterResponse:
+        rows = cursor.rows_affected if isinstance(cursor, Cursor) else None
+        if rows is None:
+            return AdapterResponse(_message="OK")
+        return AdapterResponse(_message=f"OK {rows}", rows_affected=rows)
+
+    def _log_java_stack(self, exc: BaseException) -> None:
+        """The stack belongs into Spark's log file, where whoever needs it looks."""
+        throwable = java_exception(exc)
+        connection = self.get_if_exists()
+        if throwable is None or connection is None:
+            return
+        handle = connection.handle
+        try:
+            logging = handle.spark._jvm.org.slf4j.LoggerFactory.getLogger("dbt")
+            logging.error(connection.name or "dbt", throwable)
+        except Exception as fault:
+            logger.debug("The Java stack could not be logged: {}", fault)
+
+
+def project_root(credentials: DeltaMaintCredentials) -> Path:
+    return getattr(credentials, "project_root", None) or Path.cwd()
+
+
+def _project_root(config: AdapterRequiredConfig) -> Path:
+    """The project's folder; `dbt debug` knows it only from the command line."""
+    root = getattr(config, "project_root", None)
+    if root is None:
+        from dbt.flags import get_flags
+
+        root = getattr(get_flags(), "PROJECT_DIR", None) or os.getcwd()
+    return Path(root).absolute()
+
+
+atexit.register(end_session_environment)

@@ -1,0 +1,1 @@
+"""What should happen: pure decisions. No dbt, no pyspark, no I/O."""

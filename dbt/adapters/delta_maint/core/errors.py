@@ -1,0 +1,47 @@
+"""Every error this package raises on purpose.
+
+A message names what was found, the rule it broke, and the next step for the person reading it,
+in one sentence where that is possible.
+"""
+
+from __future__ import annotations
+
+
+class DeltaMaintError(Exception):
+    """Root of the tree."""
+
+
+class ProfileError(DeltaMaintError):
+    """A key of the profile is unknown, contradictory or has a value that cannot work."""
+
+
+class ConfigError(DeltaMaintError):
+    """A model config or an argument has a value that cannot work."""
+
+
+class JavaError(DeltaMaintError):
+    """Java is missing or too old."""
+
+
+class JarsError(DeltaMaintError):
+    """The Delta jars are missing or do not fit the installed versions."""
+
+
+class SparkStartError(DeltaMaintError):
+    """Spark did not start."""
+
+
+class CatalogLockedError(DeltaMaintError):
+    """Another process uses the embedded catalog."""
+
+
+class WarehouseError(DeltaMaintError):
+    """The warehouse folder cannot be used."""
+
+
+class SeedValueError(DeltaMaintError):
+    """A seed value does not fit the type of its column."""
+
+
+class PythonModelError(DeltaMaintError):
+    """A Python model failed or returned something that is not a table."""

@@ -1,0 +1,163 @@
+"""Profile -> validated settings. Every refusal here is one sentence that names the way out."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.delta_maint.core.errors import ProfileError
+from dbt.adapters.delta_maint.environments.session_settings import (
+    STARTUP_MODES,
+    SessionSettings,
+    heap_bytes,
+    resolve_settings,
+)
+from dbt.adapters.spark.connections import SparkCredentials
+from dbt_common.dataclass_schema import StrEnum
+from dbt_common.exceptions import DbtRuntimeError
+
+DEFAULT_CATALOG = "spark_catalog"
+SESSION_ONLY = ("warehouse", "master", "catalog", "catalog_path", "driver_memory", "delta_jars")
+SERVER_ONLY = ("host", "token", "user", "password", "auth", "kerberos_service_name", "endpoint")
+_PROFILE_WORDS = {"type", "threads", "pass", "dbname"}
+
+
+class ConnectionMethod(StrEnum):
+    SESSION = "session"
+    THRIFT = "thrift"
+    HTTP = "http"
+    ODBC = "odbc"
+
+
+@dataclass
+class DeltaMaintCredentials(SparkCredentials):
+    host: str | None = None
+    database: str | None = None
+    method: ConnectionMethod = ConnectionMethod.SESSION  # type: ignore[assignment]
+    warehouse: str | None = None
+    master: str = "local[*]"
+    catalog: str | None = None
+    catalog_path: str | None = None
+    catalog_wait_seconds: float = 5.0
+    driver_memory: str | None = None
+    startup: str = "auto"
+    delta_jars: str | list[str] | None = None
+    server_side_parameters: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def __pre_deserialize__(cls, data: Any) -> Any:
+        data = super().__pre_deserialize__(data)
+        _refuse_unknown_keys(data, {f.name for f in fields(cls)})
+        if data.get("server_side_parameters") is None:
+            data.pop("server_side_parameters", None)
+        return data
+
+    def __post_init__(self) -> None:
+        if not self.schema:
+            raise DbtRuntimeError("The profile has no `schema`: name the schema to build in.")
+        self._refuse_contradictions()
+        database = self.database or DEFAULT_CATALOG
+        given = dict(self.server_side_parameters)
+        if self.method == ConnectionMethod.SESSION:
+            self.host = self.host or "session"
+        elif self.host is None:
+            raise DbtRuntimeError(
+                f"method {self.method.value} needs `host`: name the Spark server, or use "
+                "`method: session` to run Spark inside dbt."
+            )
+        # The parent knows no catalogs and insists on ANSI off; both are ours to decide.
+        self.database = None
+        super().__post_init__()
+        self.database = database
+        if "spark.sql.ansi.enabled" in given:
+            self.server_side_parameters["spark.sql.ansi.enabled"] = _spark_text(
+                given["spark.sql.ansi.enabled"]
+            )
+        self.server_side_parameters = {
+            key: _spark_text(given.get(key, value))
+            for key, value in self.server_side_parameters.items()
+        }
+
+    @property
+    def type(self) -> str:
+        return "delta_maint"
+
+    @property
+    def unique_field(self) -> str:
+        return f"{self.method.value}:{self.warehouse if self.host == 'session' else self.host}"
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        if self.method == ConnectionMethod.SESSION:
+            return ("method", "database", "schema", "master", "startup")
+        return ("method", "host", "port", "database", "schema", "user", "cluster", "endpoint")
+
+    def session_settings(self, project_root: Path) -> SessionSettings:
+        return resolve_settings(
+            project_root=project_root,
+            warehouse=self.warehouse,
+            catalog=self.catalog,
+            catalog_path=self.catalog_path,
+            master=self.master,
+            driver_memory=self.driver_memory,
+            startup=self.startup,
+            delta_jars=self.delta_jars,
+            confs=self.server_side_parameters,
+            catalog_wait_seconds=self.catalog_wait_seconds,
+        )
+
+    def _refuse_contradictions(self) -> None:
+        if self.method == ConnectionMethod.SESSION:
+            for key in SERVER_ONLY:
+                if getattr(self, key) not in (None, "session", "localhost"):
+                    raise DbtRuntimeError(
+                        f"`{key}` is for a Spark server, but method is session: remove it, or set "
+                        "`method: thrift`."
+                    )
+        else:
+            defaults = {f.name: f.default for f in fields(self)}
+            for key in SESSION_ONLY:
+                if getattr(self, key) != defaults[key]:
+                    raise DbtRuntimeError(
+                        f"`{key}` is for `method: session`, but method is {self.method.value}: "
+                        "remove it; the server decides this."
+                    )
+        if self.startup not in STARTUP_MODES:
+            raise DbtRuntimeError(
+                f"startup is {self.startup!r}: use one of {', '.join(STARTUP_MODES)}."
+            )
+        if self.driver_memory is not None:
+            try:
+                heap_bytes(self.driver_memory)
+            except ProfileError as exc:
+                raise DbtRuntimeError(str(exc)) from exc
+            if "spark.driver.memory" in self.server_side_parameters:
+                raise DbtRuntimeError(
+                    "Both `driver_memory` and spark.driver.memory in server_side_parameters are "
+                    "set: keep one."
+                )
+        if self.delta_jars is not None and "spark.jars.packages" in self.server_side_parameters:
+            raise DbtRuntimeError(
+                "Both `delta_jars` and spark.jars.packages in server_side_parameters are set: keep "
+                "one."
+            )
+        try:
+            if self.method == ConnectionMethod.SESSION:
+                self.session_settings(Path.cwd())
+        except ProfileError as exc:
+            raise DbtRuntimeError(str(exc)) from exc
+
+
+def _refuse_unknown_keys(data: dict[str, Any], known: set[str]) -> None:
+    for key in data:
+        if key in known or key in _PROFILE_WORDS:
+            continue
+        near = difflib.get_close_matches(key, sorted(known), n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(sorted(known))}."
+        raise DbtRuntimeError(f"The profile has the unknown key `{key}`: {hint}")
+
+
+def _spark_text(value: Any) -> str:
+    """YAML's true is Spark's `true`, not Python's `True`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""Where SQL and DataFrames run, and what each place can do."""

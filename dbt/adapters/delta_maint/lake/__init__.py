@@ -1,0 +1,1 @@
+"""How it happens on Delta: Spark, the log, Delta's commands. No dbt."""

@@ -1,0 +1,88 @@
+"""What a Spark or Delta error really says.
+
+pyspark shows the outermost exception, and for some Delta errors only that their error class is not
+known to Spark. The sentence a person needs is the first one, from the outside in, that carries an
+error class of its own; where none does, the innermost message.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_CLASS = re.compile(r"^\s*\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_NOT_TELLING = ("INTERNAL_ERROR", "FAILED_EXECUTE_COMMAND", "TASK_WRITE_FAILED")
+_STACK_LINE = re.compile(r"\n\s*at [\w.$]+\(|\n\nJVM stacktrace:|\nDriver stacktrace:")
+_LOST = "Cannot find main error class"
+_MAX_CAUSES = 20
+
+
+def telling_sentence(error: BaseException) -> str:
+    """The message that helps, without any Java stack."""
+    error = _before_pyspark_lost_it(error)
+    throwable = java_exception(error)
+    if throwable is None:
+        return _without_stack(_python_message(error)) or type(error).__name__
+    messages = [_message(cause) for cause in _causes(throwable)]
+    messages = [message for message in messages if message]
+    for message in messages:
+        match = _CLASS.match(message)
+        if match and not match.group(1).startswith(_NOT_TELLING):
+            return message
+    for message in messages:
+        inner = re.search(r"\[(?!INTERNAL_ERROR)([A-Z][A-Z0-9_.]{5,})\] [^\n]+", message)
+        if inner:
+            return inner.group(0)
+    return messages[-1] if messages else str(throwable.getClass().getName())
+
+
+def error_class(sentence: str) -> str | None:
+    """
+    >>> error_class("[TABLE_OR_VIEW_NOT_FOUND] The table or view ...")
+    'TABLE_OR_VIEW_NOT_FOUND'
+    """
+    match = _CLASS.match(sentence)
+    return match.group(1) if match else None
+
+
+def java_exception(error: BaseException) -> Any:
+    """The Throwable behind a pyspark or py4j error; None for an error of Python's."""
+    origin = getattr(error, "_origin", None)
+    return origin if origin is not None else getattr(error, "java_exception", None)
+
+
+def _before_pyspark_lost_it(error: BaseException) -> BaseException:
+    """pyspark asks Spark for the text of an error class that only Delta knows, and fails at that.
+
+    The error that it was about to describe is the context of the one it raised.
+    """
+    while error.__context__ is not None and _LOST in str(error):
+        error = error.__context__
+    return error
+
+
+def _causes(throwable: Any) -> list[Any]:
+    found: list[Any] = []
+    while throwable is not None and len(found) < _MAX_CAUSES:
+        found.append(throwable)
+        throwable = throwable.getCause()
+    return found
+
+
+def _message(throwable: Any) -> str:
+    try:
+        text = throwable.getMessage()
+    except Exception:  # a getMessage that itself looks for an unknown error class
+        text = None
+    if not text:
+        return ""
+    return _without_stack(str(text))
+
+
+def _python_message(error: BaseException) -> str:
+    describe = getattr(error, "getMessage", None)
+    return str(describe()) if callable(describe) else str(error)
+
+
+def _without_stack(text: str) -> str:
+    return _STACK_LINE.split(text, maxsplit=1)[0].strip()

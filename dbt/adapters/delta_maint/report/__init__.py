@@ -1,0 +1,1 @@
+"""How it is told: console, JSON and HTML from the same objects."""

@@ -1,0 +1,125 @@
+"""Seeds: text in a CSV file -> typed rows, exactly.
+
+Every value travels as text and is cast by Spark to the type of its column, so nothing passes through a
+binary float on the way. A value that the type cannot hold is an error that names it: nothing becomes
+NULL silently.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.delta_maint.core.errors import SeedValueError
+from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
+
+if TYPE_CHECKING:
+    import agate
+    from pyspark.sql import SparkSession
+
+LARGEST_BIGINT = 2**63 - 1
+EXACT_DOUBLE_DIGITS = 15
+MAX_DECIMAL_DIGITS = 38
+
+
+def column_type(agate_table: agate.Table, index: int) -> str:
+    """The narrowest of bigint, double and decimal that holds every number of a column exactly."""
+    values = [
+        Decimal(value)
+        for value in agate_table.columns[index].values_distinct()
+        if value is not None
+    ]
+    scale = max((_scale(value) for value in values), default=0)
+    if scale == 0:
+        fits = all(abs(value) <= LARGEST_BIGINT for value in values)
+        return "bigint" if fits else f"decimal({MAX_DECIMAL_DIGITS},0)"
+    if all(_digits(value) <= EXACT_DOUBLE_DIGITS for value in values):
+        return "double"
+    return f"decimal({MAX_DECIMAL_DIGITS},{scale})" if scale <= MAX_DECIMAL_DIGITS else "double"
+
+
+def seed_rows(agate_table: agate.Table) -> tuple[list[str], list[tuple[str | None, ...]]]:
+    rows = [tuple(_text(value) for value in row.values()) for row in agate_table.rows]
+    return list(agate_table.column_names), rows
+
+
+def seed_select(
+    spark: SparkSession,
+    names: Sequence[str],
+    rows: Sequence[tuple[str | None, ...]],
+    types: Mapping[str, str],
+    *,
+    view_name: str,
+) -> str:
+    """Registers the rows as a temporary view of text and returns the query that types them."""
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
+    positions = [f"c{index}" for index in range(len(names))]
+    table = pa.table(
+        {
+            position: pa.array(column, pa.string())
+            for position, column in zip(positions, columns, strict=True)
+        }
+    )
+    frame = spark.createDataFrame(table)
+    frame.createOrReplaceTempView(view_name)
+    _refuse_values_that_do_not_fit(frame, names, positions, types)
+    casts = ", ".join(
+        f"cast({position} as {types[name]}) as {identifier(name)}"
+        for name, position in zip(names, positions, strict=True)
+    )
+    return f"select {casts} from {identifier(view_name)}"
+
+
+def _refuse_values_that_do_not_fit(
+    frame: Any, names: Sequence[str], positions: Sequence[str], types: Mapping[str, str]
+) -> None:
+    from pyspark.sql import functions as F
+
+    checked = [
+        (name, position)
+        for name, position in zip(names, positions, strict=True)
+        if types[name].lower() not in ("string", "text")
+    ]
+    if not checked:
+        return
+    offenders = frame.agg(
+        *(
+            F.expr(
+                f"min(case when try_cast({position} as {types[name]}) is null then {position} end)"
+            )
+            for name, position in checked
+        )
+    ).first()
+    for (name, _), value in zip(checked, offenders, strict=True):
+        if value is not None:
+            raise SeedValueError(
+                f"The seed column {name} has the value {string_literal(value)}, which is not a "
+                f"{types[name]}: correct the file, or set another type in `column_types`."
+            )
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return str(value)
+
+
+def _scale(value: Decimal) -> int:
+    exponent = value.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _digits(value: Decimal) -> int:
+    return len(value.normalize().as_tuple().digits)
