@@ -1,0 +1,16 @@
+{% macro get_incremental_replace_where_sql(arg_dict) %}
+  {%- set predicates = arg_dict['incremental_predicates'] -%}
+  {%- set predicates = [predicates] if predicates is string else predicates -%}
+  {%- if not predicates -%}
+    {% do exceptions.raise_compiler_error('incremental_strategy replace_where needs incremental_predicates: the rows they select are replaced.') %}
+  {%- endif %}
+  {{ delta_maint_replace_where(arg_dict, predicates | join(' and ')) }}
+{% endmacro %}
+
+{% macro delta_maint_replace_where(arg_dict, condition) %}
+  {#- Delta takes the columns by position here, so they are named in the table's order. -#}
+  insert into {{ arg_dict['target_relation'] }}
+  replace where {{ condition }}
+  select {{ arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') }}
+  from {{ arg_dict['temp_relation'] }}
+{% endmacro %}
