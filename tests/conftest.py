@@ -1,0 +1,33 @@
+"""One Spark session per test process, on an in-memory catalog, for everything dbt runs in-process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def session_target(warehouse: Path) -> dict[str, Any]:
+    """The profile of every in-process test: equal keys, so that they all share one session."""
+    return {
+        "type": "delta_maint",
+        "threads": 2,
+        "warehouse": str(warehouse),
+        "catalog": "in_memory",
+        "driver_memory": "2g",
+        "server_side_parameters": {"spark.sql.shuffle.partitions": "2"},
+    }
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(session_target: dict[str, Any]) -> dict[str, Any]:
+    return dict(session_target)
