@@ -27,6 +27,7 @@ from dbt.adapters.delta_maint.environments.base import Cursor, Handle
 from dbt.adapters.delta_maint.environments.session import SessionEnvironment
 from dbt.adapters.delta_maint.environments.session_settings import SessionSettings
 from dbt.adapters.delta_maint.lake.spark_errors import java_exception, telling_sentence
+from dbt.adapters.delta_maint.response import of_statement
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager
@@ -134,10 +135,11 @@ class DeltaMaintConnectionManager(SparkConnectionManager):
 
     @classmethod
     def get_response(cls, cursor: Any) -> AdapterResponse:
-        rows = cursor.rows_affected if isinstance(cursor, Cursor) else None
-        if rows is None:
+        if not isinstance(cursor, Cursor):
             return AdapterResponse(_message="OK")
-        return AdapterResponse(_message=f"OK {rows}", rows_affected=rows)
+        return of_statement(
+            rows_affected=cursor.rows_affected, table_version=cursor.committed_version
+        )
 
     def _log_java_stack(self, exc: BaseException) -> None:
         """The stack belongs into Spark's log file, where whoever needs it looks."""

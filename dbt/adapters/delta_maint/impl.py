@@ -12,6 +12,11 @@ from dbt.adapters.base.relation import InformationSchema
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig, RelationType
+from dbt.adapters.delta_maint.after_write import (
+    history_response,
+    observed_settings,
+    session_response,
+)
 from dbt.adapters.delta_maint.catalog_rows import Description, catalog_rows, catalog_table
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
 from dbt.adapters.delta_maint.connections import (
@@ -23,10 +28,16 @@ from dbt.adapters.delta_maint.constraints import constraint_properties
 from dbt.adapters.delta_maint.core import sql_text
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError
 from dbt.adapters.delta_maint.core.statements import split_statements
+from dbt.adapters.delta_maint.core.table_settings import (
+    TableSettings,
+    changes,
+    refuse_other_partitions,
+)
 from dbt.adapters.delta_maint.credentials import ConnectionMethod, DeltaMaintCredentials
 from dbt.adapters.delta_maint.model_config import DeltaMaintConfig
 from dbt.adapters.delta_maint.python_models import SessionPythonJob
 from dbt.adapters.delta_maint.relation import DeltaMaintRelation
+from dbt.adapters.delta_maint.response import DeltaMaintResponse
 from dbt.adapters.delta_maint.seeds import column_type, seed_rows, seed_select
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import (
@@ -260,6 +271,44 @@ class DeltaMaintAdapter(SparkAdapter):
         return ["append", "merge", "insert_overwrite", "delete+insert", "microbatch"]
 
     # -- tables -------------------------------------------------------------------------------
+
+    @available.parse_none
+    def commit_response(self, relation: BaseRelation, response: Any) -> DeltaMaintResponse:
+        """What the statement behind `response` did to the table: one small read."""
+        if self._credentials.method == ConnectionMethod.SESSION:
+            return session_response(self._spark, relation, response)
+        _, table = self.execute(f"describe history {relation} limit 1", fetch=True)
+        return history_response(table.rows[0], response)
+
+    @available.parse(lambda *a, **k: TableSettings())
+    def wanted_settings(self, config: Any) -> TableSettings:
+        if (config.get("file_format") or "delta") != "delta":
+            return TableSettings()
+        return TableSettings.wanted(
+            properties=config.get("tblproperties"),
+            clustered_by=config.get("liquid_clustered_by"),
+            partitioned_by=config.get("partition_by"),
+        )
+
+    @available.parse_none
+    def observed_settings(self, relation: BaseRelation, wanted: TableSettings) -> TableSettings:
+        """Reads the table only when the model has something to compare; refuses other partitions."""
+        if not wanted.says_anything:
+            return TableSettings()
+        _, table = self.execute(f"describe detail {relation}", fetch=True)
+        observed = observed_settings(table.rows[0])
+        try:
+            refuse_other_partitions(relation.render(), wanted, observed)
+        except DeltaMaintError as exc:
+            raise DbtRuntimeError(str(exc)) from exc
+        return observed
+
+    @available.parse_none
+    def bring_up_settings(
+        self, relation: BaseRelation, wanted: TableSettings, observed: TableSettings
+    ) -> None:
+        for statement in changes(relation.render(), wanted, observed):
+            self.execute(statement)
 
     @available.parse(lambda *a, **k: {})
     def constraint_properties(self, model: dict[str, Any], file_format: str) -> dict[str, str]:

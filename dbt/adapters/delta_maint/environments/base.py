@@ -51,6 +51,11 @@ class Cursor(ABC):
     @abstractmethod
     def rows_affected(self) -> int | None: ...
 
+    @property
+    @abstractmethod
+    def committed_version(self) -> int | None:
+        """The version of the Delta table that the statement committed; None when it did not."""
+
     @abstractmethod
     def close(self) -> None: ...
 

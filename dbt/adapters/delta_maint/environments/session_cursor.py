@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.environments.base import Cursor
+from dbt.adapters.delta_maint.lake.last_commit import forget_last_commit, last_committed_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,14 +21,18 @@ class SessionCursor(Cursor):
         self._frame: DataFrame | None = None
         self._rows: list[tuple[Any, ...]] | None = None
         self._position = 0
+        self._committed_version: int | None = None
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
         self.close()
         self._before_statement()
         text = sql.strip().rstrip(";").rstrip()
+        forget_last_commit(self._spark)
         self._frame = (
             self._spark.sql(text, args=list(bindings)) if bindings else self._spark.sql(text)
         )
+        # Spark runs commands while it parses them, so the commit has happened by now.
+        self._committed_version = last_committed_version(self._spark)
 
     def run_to_end(self) -> None:
         if self._frame is None or not self._frame.columns or self._is_command():
@@ -71,7 +76,12 @@ class SessionCursor(Cursor):
         count = row[self._frame.columns.index(_AFFECTED)]
         return None if count is None else int(count)
 
+    @property
+    def committed_version(self) -> int | None:
+        return self._committed_version
+
     def close(self) -> None:
+        self._committed_version = None
         self._frame = None
         self._rows = None
         self._position = 0

@@ -32,7 +32,7 @@
       {{ create_or_replace_clone(target_relation, defer_relation) }}
     {% endcall %}
     {% do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=True)) %}
-    {% do persist_docs(target_relation, model) %}
+    {% do delta_maint_after_write(target_relation) %}
     {{ return({'relations': [target_relation]}) }}
   {%- endif -%}
 

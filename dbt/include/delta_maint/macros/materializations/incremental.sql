@@ -7,6 +7,7 @@
   {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
   {%- set strategy = config.get('incremental_strategy') or ('merge' if unique_key else 'append') -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
+  {%- set wanted, observed = none, none -%}
   {%- set rebuild = existing is none or existing.type == 'view' or should_full_refresh() -%}
 
   {{ run_hooks(pre_hooks) }}
@@ -24,6 +25,8 @@
       {{ create_table_as(False, target_relation, compiled_code) }}
     {%- endcall -%}
   {% else %}
+    {% set wanted = adapter.wanted_settings(config) %}
+    {% set observed = adapter.observed_settings(target_relation, wanted) %}
     {%- call statement('create_temp_relation') -%}
       {{ create_table_as(True, temp_relation, compiled_code) }}
     {%- endcall -%}
@@ -41,7 +44,7 @@
   {% endif %}
 
   {% do apply_grants(target_relation, grant_config, should_revoke(existing, full_refresh_mode=rebuild)) %}
-  {% do persist_docs(target_relation, model) %}
+  {% do delta_maint_after_write(target_relation, wanted, observed) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -34,7 +34,7 @@
   {% endcall %}
 
   {% do apply_grants(target_relation, grant_config, should_revoke=should_revoke(existing, full_refresh)) %}
-  {% do persist_docs(target_relation, model) %}
+  {% do delta_maint_after_write(target_relation, statement='write_seed') %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -15,6 +15,7 @@
 
   {{ run_hooks(pre_hooks) }}
 
+  {% set wanted, observed = none, none %}
   {% set strategy = strategy_dispatch(strategy_name)(model, 'snapshotted_data', 'source_data', model['config'], exists) %}
 
   {% if not exists %}
@@ -22,6 +23,8 @@
     {% do check_time_data_types(build_sql) %}
     {% set final_sql = create_table_as(False, target_relation, build_sql) %}
   {% else %}
+    {% set wanted = adapter.wanted_settings(config) %}
+    {% set observed = adapter.observed_settings(target_relation, wanted) %}
     {% set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() %}
     {{ adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) }}
     {% do check_time_data_types(snapshot_staging_table(strategy, sql, target_relation)) %}
@@ -51,7 +54,7 @@
   {% endcall %}
 
   {% do apply_grants(target_relation, grant_config, should_revoke=should_revoke(exists, full_refresh_mode=False)) %}
-  {% do persist_docs(target_relation, model) %}
+  {% do delta_maint_after_write(target_relation, wanted, observed) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -18,7 +18,7 @@
   {%- endcall -%}
 
   {% do apply_grants(target_relation, grant_config, should_revoke(existing, full_refresh_mode=True)) %}
-  {% do persist_docs(target_relation, model) %}
+  {% do delta_maint_after_write(target_relation) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -1,0 +1,52 @@
+"""The commit that a session has just made, and what it did, for a few milliseconds.
+
+Delta notes in the session's own conf which version its last commit was. With it the commit is found
+exactly, whoever else writes to the table at the same time, and its metrics are the first line of one
+small file. DESCRIBE HISTORY says the same for a Spark job.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dbt.adapters.delta_maint.core.commit_metrics import CommitMetrics
+
+_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
+SESSION_CATALOG = "spark_catalog"
+
+
+def forget_last_commit(spark: Any) -> None:
+    spark.conf.unset(_VERSION)
+
+
+def last_committed_version(spark: Any) -> int | None:
+    """The version committed since `forget_last_commit`; None when nothing was."""
+    version = spark.conf.get(_VERSION, None)
+    return None if version is None else int(version)
+
+
+def commit_metrics(spark: Any, location: str, version: int) -> CommitMetrics | None:
+    """None when the commit's file is no longer, or not yet, under its usual name."""
+    jvm = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{location}/_delta_log/{version:020d}.json")
+    files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    try:
+        stream = files.open(path)
+    except Exception:  # a coordinated commit may still stand under another name
+        return None
+    try:
+        reader = jvm.java.io.BufferedReader(jvm.java.io.InputStreamReader(stream, "UTF-8"))
+        line = reader.readLine()
+    finally:
+        stream.close()
+    return CommitMetrics.of_commit_line(line) if line else None
+
+
+def table_location(spark: Any, *, schema: str, name: str) -> str:
+    """Where a table of the session catalog lies: a lookup in the catalog, no file is read."""
+    jvm = spark._jvm
+    identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(
+        name, jvm.scala.Option.apply(schema)
+    )
+    table = spark._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
+    return str(table.location().toString())

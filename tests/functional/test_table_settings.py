@@ -1,0 +1,79 @@
+"""What a model says about its table holds on every run, and nothing is altered that already fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+
+MODEL = """
+{{{{ config(materialized='incremental', {config}) }}}}
+select 1 as id, 'a' as region
+"""
+FIRST = MODEL.format(
+    config="liquid_clustered_by='id', tblproperties={'delta.appendOnly': false, 'team': 'bikes'}"
+)
+SECOND = MODEL.format(
+    config="liquid_clustered_by=['region', 'id'], "
+    "tblproperties={'delta.appendOnly': false, 'team': 'boats', 'new': 1}"
+)
+THIRD = MODEL.format(config="liquid_clustered_by=[]")
+PARTITIONED = MODEL.format(config="partition_by='region'")
+OTHER_PARTITIONS = MODEL.format(config="partition_by='id'")
+
+
+def detail(project: Any, name: str) -> dict[str, Any]:
+    _, table = _execute(project, f"describe detail {project.test_schema}.{name}")
+    return dict(zip(table.column_names, table.rows[0], strict=True))
+
+
+def operations(project: Any, name: str) -> list[str]:
+    _, table = _execute(project, f"describe history {project.test_schema}.{name}")
+    return [row["operation"] for row in table.rows]
+
+
+def _execute(project: Any, sql: str) -> Any:
+    with project.adapter.connection_named("look"):
+        return project.adapter.execute(sql, fetch=True)
+
+
+class TestTableSettings:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"settled.sql": FIRST, "parts.sql": PARTITIONED}
+
+    @pytest.fixture(scope="class", autouse=True)
+    def built(self, project: Any) -> None:
+        run_dbt(["run"])
+
+    def test_only_differences_are_altered_and_foreign_properties_stay(self, project: Any) -> None:
+        name = f"{project.test_schema}.settled"
+        project.run_sql(f"alter table {name} set tblproperties ('foreign' = 'stays')")
+        before = len(operations(project, "settled"))
+        run_dbt(["run", "--select", "settled"])
+        assert len(operations(project, "settled")) == before + 1
+
+        write_file(SECOND, project.project_root, "models", "settled.sql")
+        run_dbt(["run", "--select", "settled"])
+        found = detail(project, "settled")
+        for text in ('"team": "boats"', '"new": "1"', '"foreign": "stays"'):
+            assert text in found["properties"]
+        assert found["clusteringColumns"] == '["region", "id"]'
+        assert operations(project, "settled")[:3] == ["CLUSTER BY", "SET TBLPROPERTIES", "WRITE"]
+
+        write_file(THIRD, project.project_root, "models", "settled.sql")
+        run_dbt(["run", "--select", "settled"])
+        assert detail(project, "settled")["clusteringColumns"] == "[]"
+
+    def test_other_partitions_are_refused_before_anything_is_written(self, project: Any) -> None:
+        before = operations(project, "parts")
+        write_file(OTHER_PARTITIONS, project.project_root, "models", "parts.sql")
+        results = run_dbt(["run", "--select", "parts"], expect_pass=False)
+        assert "partition_by is id, but" in results[0].message
+        assert "is partitioned by region: run this model once with --full-refresh" in (
+            results[0].message
+        )
+        assert operations(project, "parts") == before
+        run_dbt(["run", "--select", "parts", "--full-refresh"])
+        assert detail(project, "parts")["partitionColumns"] == '["id"]'
