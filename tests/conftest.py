@@ -31,3 +31,19 @@ def session_target(warehouse: Path) -> dict[str, Any]:
 @pytest.fixture(scope="class")
 def dbt_profile_target(session_target: dict[str, Any]) -> dict[str, Any]:
     return dict(session_target)
+
+
+@pytest.fixture(scope="session")
+def session_handle(session_target: dict[str, Any], warehouse: Path) -> Any:
+    """A connection of the session that the in-process dbt runs use."""
+    from dbt.adapters.delta_maint.connections import session_environment
+    from dbt.adapters.delta_maint.credentials import DeltaMaintCredentials
+
+    keys = {key: value for key, value in session_target.items() if key not in ("type", "threads")}
+    credentials = DeltaMaintCredentials(schema="default", **keys)
+    return session_environment(credentials.session_settings(warehouse.parent)).open()
+
+
+@pytest.fixture(scope="session")
+def spark(session_handle: Any) -> Any:
+    return session_handle.spark

@@ -45,3 +45,11 @@ class SeedValueError(DeltaMaintError):
 
 class PythonModelError(DeltaMaintError):
     """A Python model failed or returned something that is not a table."""
+
+
+class LogError(DeltaMaintError):
+    """The Delta log cannot be read as a complete table."""
+
+
+class NotDeltaError(DeltaMaintError):
+    """The relation is not a Delta table."""

@@ -1,0 +1,38 @@
+"""One Delta table by its SQL name: where it lies, and whether it is Delta at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.delta_maint.core.errors import NotDeltaError
+from dbt.adapters.delta_maint.core.table import Snapshot
+from dbt.adapters.delta_maint.lake.inventory import read_snapshot
+from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
+from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
+
+
+@dataclass(frozen=True)
+class DeltaTable:
+    """`name` is SQL text, already quoted: a relation, or delta.`/path`."""
+
+    name: str
+    location: str
+    table_id: str
+
+    @classmethod
+    def find(cls, sql: SqlRunner, name: str) -> DeltaTable:
+        """The table of that name; NotDeltaError for a view, another format, or none at all."""
+        try:
+            rows = list(sql.rows(f"describe detail {name}"))
+        except Exception as exc:
+            sentence = telling_sentence(exc)
+            raise NotDeltaError(f"{name} is not a Delta table: {sentence}") from exc
+        kind, table_id, _, _, location = rows[0][:5]
+        if str(kind).lower() != "delta":
+            raise NotDeltaError(f"{name} is not a Delta table: its format is {kind}.")
+        return cls(name, str(location), str(table_id))
+
+    def snapshot(
+        self, sql: SqlRunner, *, since_version: int | None = None, with_paths: bool = False
+    ) -> Snapshot:
+        return read_snapshot(sql, self.location, since_version=since_version, with_paths=with_paths)
