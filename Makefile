@@ -32,6 +32,7 @@ test-faults: $(READY)
 
 test-all: $(READY) lint
 	@DELTA_MAINT_TEST_ALL=1 "$(BIN)/python" -m pytest tests
+	@DELTA_MAINT_TEST_ANSI=1 "$(BIN)/python" -m pytest tests/conformance tests/functional
 
 lint: $(READY)
 	@"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check .

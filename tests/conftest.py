@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,13 @@ def session_target(warehouse: Path) -> dict[str, Any]:
         "warehouse": str(warehouse),
         "catalog": "in_memory",
         "driver_memory": "2g",
-        "server_side_parameters": {"spark.sql.shuffle.partitions": "2"},
+        "server_side_parameters": {"spark.sql.shuffle.partitions": "2", **ansi_mode()},
     }
+
+
+def ansi_mode() -> dict[str, Any]:
+    """`make test-all` runs the suite a second time as users with ANSI mode on would see it."""
+    return {"spark.sql.ansi.enabled": True} if os.environ.get("DELTA_MAINT_TEST_ANSI") else {}
 
 
 @pytest.fixture(scope="class")

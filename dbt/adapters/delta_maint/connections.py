@@ -50,7 +50,7 @@ def session_environment(settings: SessionSettings) -> SessionEnvironment:
             _environment.close()
             _environment = None
         if _environment is None:
-            _environment = SessionEnvironment(settings)
+            _environment = SessionEnvironment(settings, tell=logger.info)
         return _environment
 
 

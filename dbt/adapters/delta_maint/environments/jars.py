@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -109,9 +109,13 @@ def find_delta_jars(
 
 
 def obtain_delta_jars(
-    versions: DeltaVersions, *, spark_home: Path, given: str | Sequence[str] | None = None
+    versions: DeltaVersions,
+    *,
+    spark_home: Path,
+    given: str | Sequence[str] | None = None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> tuple[Path, ...]:
-    """The jars, fetched once when they are not on this machine yet."""
+    """The jars, fetched once when they are not on this machine yet; `tell` is told before that."""
     found = find_delta_jars(versions, given=given)
     if found:
         return found
@@ -121,6 +125,7 @@ def obtain_delta_jars(
         found = _jars_under(target, versions)
         if found:
             return found
+        tell(f"Fetching the jars of Delta {versions.delta}, once, into {target}")
         _fetch(versions, spark_home=spark_home, target=target)
     found = _jars_under(target, versions)
     if not found:

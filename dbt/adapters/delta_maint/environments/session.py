@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import threading
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +83,11 @@ class SessionHandle(Handle):
 
 
 class SessionEnvironment(Environment):
-    def __init__(self, settings: SessionSettings) -> None:
+    def __init__(
+        self, settings: SessionSettings, *, tell: Callable[[str], None] = lambda line: None
+    ) -> None:
         self.settings = settings
+        self._tell = tell
         self._lock = threading.Lock()
         self._base: SparkSession | None = None
         self._catalog_lock: CatalogLock | None = None
@@ -190,7 +194,10 @@ class SessionEnvironment(Environment):
         jars: tuple[Path, ...] = ()
         if PACKAGES not in self.settings.confs:
             jars = obtain_delta_jars(
-                versions, spark_home=spark_home, given=self.settings.delta_jars
+                versions,
+                spark_home=spark_home,
+                given=self.settings.delta_jars,
+                tell=self._tell,
             )
         if self.settings.catalog.is_embedded and self._catalog_lock is None:
             assert self.settings.catalog.folder is not None

@@ -1,7 +1,8 @@
 """Starts the JVM that is Spark's driver, quietly, and connects pyspark to it.
 
-What pyspark does itself, with three differences: everything the JVM prints goes to a log file, the
-class archive is put in its place when the JVM has ended, and a JVM that dies while starting is
+What pyspark does itself, with four differences: everything the JVM prints goes to a log file, the
+confs travel in a file that only this user can read (a command line shows its secrets to everybody),
+the class archive is put in its place when the JVM has ended, and a JVM that dies while starting is
 reported by the sentence it died with.
 """
 
@@ -43,10 +44,14 @@ def start_gateway(
     archive_final: Path | None,
 ) -> Any:
     """A py4j gateway to a new JVM; the JVM ends when this process does."""
-    command = [str(spark_home / "bin" / "spark-submit")]
-    for key, value in confs.items():
-        command += ["--conf", f"{key}={value}"]
-    command.append("pyspark-shell")
+    work = Path(tempfile.mkdtemp(prefix="delta-maint-"))
+    confs_file = work / "spark.conf"
+    command = [
+        str(spark_home / "bin" / "spark-submit"),
+        "--properties-file",
+        str(confs_file),
+        "pyspark-shell",
+    ]
     wrapped = [
         "/bin/sh",
         "-c",
@@ -56,8 +61,9 @@ def start_gateway(
         str(archive_final or ""),
         *command,
     ]
-    work = Path(tempfile.mkdtemp(prefix="delta-maint-"))
     try:
+        confs_file.touch(mode=0o600)
+        confs_file.write_text(properties_text(confs), encoding="utf-8")
         info_file = work / "gateway"
         with log_file.open("ab") as log:
             start_of_log = log.tell()
@@ -82,6 +88,22 @@ def start_gateway(
     gateway = _connect(port, secret)
     gateway.proc = process
     return gateway
+
+
+def properties_text(pairs: Mapping[str, str]) -> str:
+    r"""Pairs as a Java properties file holds them.
+
+    >>> properties_text({"a.b": "C:\\x = 1"})
+    'a.b=C\\:\\\\x\\ \\=\\ 1\n'
+    """
+    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in pairs.items())
+
+
+def _escaped(text: str) -> str:
+    escapes = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return "".join(
+        escapes.get(char) or (f"\\{char}" if char in "\\:=#! " else char) for char in text
+    )
 
 
 def _wait_for(
