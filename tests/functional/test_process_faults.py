@@ -14,11 +14,12 @@ from tests.functional.dbt_process import DbtFolder
 ONE = "{{ config(materialized='table') }} select 1 as id, 'x' as name"
 ENDLESS = (
     "{{ config(materialized='table') }} "
-    "select count(*) as n from range(10000000) a cross join range(10000000) b where a.id < b.id"
+    "select count(*) as n from range(0, 10000000, 1, 1) a cross join range(0, 10000000, 1, 1) b "
+    "where a.id < b.id"
 )
 SLOW_FAULT = (
     "{{ config(materialized='table', pre_hook='select count(*) from range(40000000)') }} "
-    "select raise_error('no luck') as luck"
+    "select cast(raise_error('no luck') as int) as luck"
 )
 CANARY = "canary-4711-of-the-secret-store"
 
@@ -52,6 +53,7 @@ def test_fail_fast_cancels_what_still_runs(shop: DbtFolder) -> None:
     began = time.monotonic()
     output = shop.run("run", "--fail-fast", "--select", "endless", "fault", expect=1)
     assert "[USER_RAISED_EXCEPTION] no luck" in output
+    assert "CANCEL query model.shop.endless" in output
     assert time.monotonic() - began < 120, output
 
 

@@ -72,7 +72,10 @@ class SessionHandle(Handle):
         """Jobs started by this thread belong to this connection from here on."""
         if self._cancelled:
             raise DeltaMaintError("This connection was cancelled.")
-        self.spark.sparkContext.setJobGroup(self._group, self._work, interruptOnCancel=True)
+        context = self.spark.sparkContext
+        context.setJobGroup(self._group, self._work, interruptOnCancel=True)
+        # A pool of its own: in a shared one a small query waits for every task of a large neighbour.
+        context.setLocalProperty("spark.scheduler.pool", self._group)
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -282,6 +285,7 @@ def session_confs(
         "spark.sql.warehouse.dir": settings.warehouse,
         "spark.sql.ansi.enabled": "false",
         "spark.sql.artifact.isolation.enabled": "false",
+        "spark.scheduler.mode": "FAIR",
         # DESCRIBE shows wide structs in full.
         "spark.sql.debug.maxToStringFields": "1000",
         **DELTA_CONFS,
