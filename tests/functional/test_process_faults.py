@@ -62,13 +62,13 @@ def test_a_secret_of_the_profile_is_shown_nowhere(shop: DbtFolder) -> None:
     listed = ""
     while process.poll() is None and "SparkSubmit" not in listed:
         everything = subprocess.run(
-            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+            ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
         )
         listed = "\n".join(
             line for line in everything.stdout.splitlines() if str(shop.root) in line
         )
         time.sleep(0.2)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=300)
     assert "SparkSubmit" in listed
     assert CANARY not in listed
     assert CANARY not in output

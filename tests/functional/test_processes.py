@@ -180,7 +180,9 @@ def test_a_bad_profile_is_one_sentence(tmp_path: Path) -> None:
 def test_the_java_process_ends_with_dbt(shop: DbtFolder, first_run: str) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+        listed = subprocess.run(
+            ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
+        )
         alive = [line for line in listed.stdout.splitlines() if str(shop.root) in line]
         if not alive:
             return
