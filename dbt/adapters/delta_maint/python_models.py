@@ -10,6 +10,7 @@ import ast
 import linecache
 import traceback
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,11 @@ def as_spark_frame(spark: Any, result: Any, *, model: str) -> Any:
     if isinstance(result, DataFrame):
         return _in_session(spark, result)
     if type(result).__module__.startswith("pyspark.pandas"):
-        return _in_session(
-            spark, result.to_frame().to_spark() if _is_series(result) else result.to_spark()
-        )
+        with warnings.catch_warnings():
+            # The advice that the index is lost: a table has none.
+            warnings.simplefilter("ignore")
+            frame = result.to_frame().to_spark() if _is_series(result) else result.to_spark()
+        return _in_session(spark, frame)
     if kind == "pyarrow":
         import pyarrow as pa
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
+import sys
 import threading
 import uuid
 from collections.abc import Callable
@@ -244,6 +246,7 @@ class SessionEnvironment(Environment):
             conf = SparkConf(loadDefaults=False, _jvm=self._gateway.jvm)
             conf.setAll(list(confs.items()))
             context = SparkContext(conf=conf, gateway=self._gateway)
+            context.pythonExec = worker_python(self.settings)
             session = SparkSession(context)
             if self.settings.catalog.is_embedded or "://" in self.settings.catalog.kind:
                 session.sql("show databases").collect()
@@ -310,6 +313,12 @@ def session_confs(
     given = settings.confs.get("spark.driver.extraJavaOptions", "")
     confs["spark.driver.extraJavaOptions"] = f"{quoted} {given}".strip()
     return confs
+
+
+def worker_python(settings: SessionSettings) -> str:
+    """On this machine workers run dbt's own Python, with its packages, whatever PATH finds first."""
+    named = settings.confs.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    return named or (sys.executable if settings.is_local else "python3")
 
 
 def _garbage_collector(settings: SessionSettings) -> list[str]:
