@@ -6,6 +6,8 @@ import re
 
 _TOKEN = re.compile(
     r"(?P<comment>--[^\n]*|/\*.*?\*/)"
+    # In a raw string a backslash is a backslash.
+    r"|\b[rR](?:'[^']*'|\"[^\"]*\")"
     r"|'(?:[^'\\]|\\.)*'"
     r'|"(?:[^"\\]|\\.)*"'
     r"|`(?:[^`]|``)*`"
@@ -18,12 +20,14 @@ _TOKEN = re.compile(
 
 
 def split_statements(script: str) -> list[str]:
-    """Statements in order; comments stay with the statement they stand before.
+    r"""Statements in order; comments stay with the statement they stand before.
 
     A compound statement (BEGIN ... END) is one statement to Spark, so it is left whole.
 
     >>> split_statements("set time zone 'UTC'; select ';' -- a; b")
     ["set time zone 'UTC'", "select ';' -- a; b"]
+    >>> split_statements(r"select r'a\' as a; select 'b\';' as b")
+    ["select r'a\\' as a", "select 'b\\';' as b"]
     >>> split_statements("begin select 1; select 2; end")
     ['begin select 1; select 2; end']
     """
