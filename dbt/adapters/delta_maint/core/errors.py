@@ -53,3 +53,11 @@ class LogError(DeltaMaintError):
 
 class NotDeltaError(DeltaMaintError):
     """The relation is not a Delta table."""
+
+
+class PredicateError(DeltaMaintError):
+    """A set of partitions cannot be named exactly in SQL."""
+
+
+class CompactionError(DeltaMaintError):
+    """Compaction did not do what its plan says."""
