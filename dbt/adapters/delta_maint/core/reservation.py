@@ -25,9 +25,7 @@ class Reservations:
         with self._lock:
             return frozenset(partitions) - self._taken.get(table_id, set())
 
-    def reserve(
-        self, table_id: str, partitions: Iterable[PartitionKey]
-    ) -> frozenset[PartitionKey]:
+    def reserve(self, table_id: str, partitions: Iterable[PartitionKey]) -> frozenset[PartitionKey]:
         """Takes those that are still free, and says which."""
         with self._lock:
             taken = self._taken.setdefault(table_id, set())

@@ -1,0 +1,327 @@
+"""Which partitions of a table are worth compacting now: a pure function of the table.
+
+The order and the words are those of Delta's AutoCompactUtils: qualified, free, chosen by small files,
+chosen by deletion vectors, reserved. What differs is the source of the numbers: the live snapshot, not
+counters of one JVM. The same table gives the same plan in every process, and the answer for every
+partition carries its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbt.adapters.delta_maint.core.compaction_plan import (
+    Action,
+    CompactionPlan,
+    Outcome,
+    PartitionWork,
+    SkippedPartition,
+)
+from dbt.adapters.delta_maint.core.compaction_policy import Budget, Clustered, CompactionPolicy
+from dbt.adapters.delta_maint.core.compaction_ranking import make_chunks, rank_within_budget
+from dbt.adapters.delta_maint.core.errors import PredicateError
+from dbt.adapters.delta_maint.core.packing import BinRule
+from dbt.adapters.delta_maint.core.partition_choice import (
+    Chosen,
+    Grouped,
+    bin_rule,
+    choose_partitions_based_on_dvs,
+    choose_partitions_based_on_min_num_small_files,
+    small_bytes_of,
+)
+from dbt.adapters.delta_maint.core.partition_predicate import (
+    refuse_columns_that_cannot_narrow,
+    typed_key,
+)
+from dbt.adapters.delta_maint.core.reservation import Reservations
+from dbt.adapters.delta_maint.core.table import Commit, DataFile, PartitionKey, Snapshot
+
+PartitionKeySet = frozenset[PartitionKey]
+IsOurs = Callable[[Commit], bool]
+
+
+@dataclass(frozen=True)
+class RunTrace:
+    """How the commits of one model's run are known: by their mark, else by when the node started."""
+
+    is_marked: IsOurs
+    started_ms: int | None = None
+
+    def commits_of_run(self, commits: Sequence[Commit]) -> tuple[Commit, ...] | None:
+        """None where it cannot be told which commits are the run's: then all partitions count."""
+        ours = tuple(commit for commit in commits if self.is_marked(commit))
+        if not ours and self.started_ms is not None:
+            ours = tuple(commit for commit in commits if commit.timestamp_ms >= self.started_ms)
+        if not ours and self.started_ms is None:
+            return None
+        is_cut_off = bool(ours) and ours[0] is commits[0] and commits[0].version > 0
+        return None if is_cut_off else ours
+
+    def version_before(self, commits: Sequence[Commit]) -> int | None:
+        ours = self.commits_of_run(commits)
+        return ours[0].version - 1 if ours else None
+
+
+def partitions_added_to(
+    snapshot: Snapshot, trace: RunTrace
+) -> tuple[PartitionKeySet | None, tuple[Commit, ...] | None, int]:
+    """Partitions that the run's commits added new data to, those commits, and the bytes written."""
+    commits = trace.commits_of_run(snapshot.commits)
+    if commits is None:
+        return None, None, 0
+    versions = {commit.version for commit in commits}
+    added = [a for a in snapshot.added if a.version in versions and a.data_change]
+    return frozenset(a.partition for a in added), commits, sum(a.size_bytes for a in added)
+
+
+def is_qualified_for_auto_compact(policy: CompactionPolicy, commits: Sequence[Commit]) -> bool:
+    """A commit happened, and its kind is one that the policy answers to."""
+    if not commits:
+        return False
+    if not policy.modified_partitions_only or not policy.non_blind_append:
+        return True
+    return any(commit.is_blind_append is not True for commit in commits)
+
+
+def prepare_auto_compact_request(
+    snapshot: Snapshot,
+    policy: CompactionPolicy,
+    *,
+    table: str,
+    partitions_added_to: PartitionKeySet | None,
+    reservations: Reservations,
+    budget: Budget | None = None,
+    session_zone: str = "UTC",
+    force: bool = False,
+) -> CompactionPlan:
+    """The plan, its partitions reserved; `partitions_added_to` None stands for the whole table.
+
+    Whoever gets a plan that runs must release `plan.reserved`. When building it fails, nothing stays
+    reserved.
+    """
+    rule = bin_rule(snapshot, policy)
+    empty = CompactionPlan(
+        outcome=Outcome.NOT_SUPPORTED,
+        reason="",
+        table=table,
+        table_id=snapshot.table_id,
+        version=snapshot.version,
+        target_bytes=rule.target_bytes,
+        small_bytes=small_bytes_of(policy, rule),
+        cap_bytes=rule.cap_bytes,
+        policy=policy.kind.value,
+        files=len(snapshot.files),
+        size_bytes=snapshot.total_bytes,
+    )
+    refusal = _refusal(snapshot, policy)
+    if refusal is not None:
+        return replace(empty, reason=refusal)
+    if snapshot.is_clustered:
+        return _clustering(empty, snapshot)
+    grouped = _group_by_typed_value(snapshot, session_zone)
+    return reserve_table_partitions(
+        empty,
+        snapshot,
+        policy,
+        rule,
+        grouped,
+        partitions_added_to=partitions_added_to,
+        reservations=reservations,
+        budget=policy.budget if budget is None else budget,
+        force=force,
+    )
+
+
+def reserve_table_partitions(
+    empty: CompactionPlan,
+    snapshot: Snapshot,
+    policy: CompactionPolicy,
+    rule: BinRule,
+    grouped: Grouped,
+    *,
+    partitions_added_to: PartitionKeySet | None,
+    reservations: Reservations,
+    budget: Budget,
+    force: bool = False,
+) -> CompactionPlan:
+    everything = partitions_added_to is None
+    added = frozenset(grouped) if partitions_added_to is None else partitions_added_to
+    added &= frozenset(grouped)
+    if not added:
+        reason = "the table has no files" if everything else "no partition was added to"
+        return replace(empty, outcome=Outcome.EMPTY_INGESTION, reason=reason)
+    free = added
+    if policy.reserve_partitions:
+        free = reservations.filter_free_partitions(snapshot.table_id, added)
+    if not free:
+        reason = "another thread of this run is compacting these partitions"
+        return replace(empty, outcome=Outcome.ALL_RESERVED, reason=reason)
+
+    considered = {key: files for key, files in grouped.items() if key in free}
+    small = choose_partitions_based_on_min_num_small_files(
+        snapshot, policy, rule, considered, force=force
+    )
+    dvs = choose_partitions_based_on_dvs(snapshot, policy, rule, considered, small)
+    offers = [*small.works.values(), *dvs.works.values()]
+    if policy.zorder:
+        one_each = {offer[-1].partition: offer for offer in offers}
+        offers = [_zordered(offer, considered, rule) for offer in one_each.values()]
+    taken, left = rank_within_budget(offers, budget)
+    taken = _without_purges_that_cost_more(taken, small)
+    skipped = _skipped(snapshot, considered, {**small.skipped, **left}, taken)
+    plan = replace(empty, skipped=skipped)
+    if not taken:
+        if offers:
+            reason = next(iter(left.values()))
+            return replace(plan, outcome=Outcome.OUT_OF_BUDGET, reason=reason)
+        return replace(plan, outcome=Outcome.INSUFFICIENT_FILES, reason=_one_reason(small.skipped))
+    keys = frozenset(work.partition for work in taken)
+    got = reservations.reserve(snapshot.table_id, keys) if policy.reserve_partitions else keys
+    try:
+        kept = tuple(work for work in taken if work.partition in got)
+        if not kept:
+            reason = "another thread of this run is compacting these partitions"
+            return replace(plan, outcome=Outcome.ALL_RESERVED, reason=reason)
+        outcome = (
+            Outcome.RUN_ON_ALL_PARTITIONS if everything else Outcome.RUN_ON_MODIFIED_PARTITIONS
+        )
+        chunks = make_chunks(
+            snapshot.partition_columns, kept, cap_bytes=rule.cap_bytes, zorder=policy.zorder
+        )
+        return replace(
+            plan,
+            outcome=outcome,
+            reason=kept[0].reason if len(kept) == 1 else f"{len(kept)} partitions are worth it",
+            chosen=kept,
+            chunks=chunks,
+        )
+    except BaseException:
+        if policy.reserve_partitions:
+            reservations.release(snapshot.table_id, got)
+        raise
+
+
+def _refusal(snapshot: Snapshot, policy: CompactionPolicy) -> str | None:
+    feature = snapshot.catalog_managed_feature
+    if feature is not None:
+        return f"the table has the feature {feature}, whose commits only its catalog makes"
+    if snapshot.is_clustered and policy.clustered is Clustered.SKIP:
+        columns = ", ".join(snapshot.clustering_columns)
+        return (
+            f"the table is clustered by {columns}, and OPTIMIZE would cluster it: set "
+            "`clustered: optimize` to allow that"
+        )
+    try:
+        refuse_columns_that_cannot_narrow(snapshot.partition_columns)
+    except PredicateError as exc:
+        return str(exc)
+    return None
+
+
+def _clustering(empty: CompactionPlan, snapshot: Snapshot) -> CompactionPlan:
+    fresh = [f for f in snapshot.files if f.clustering_provider is None]
+    if len(fresh) < 2:
+        return replace(
+            empty,
+            outcome=Outcome.INSUFFICIENT_FILES,
+            reason=f"{len(fresh)} of {len(snapshot.files)} files are not clustered yet",
+        )
+    work = PartitionWork(
+        partition=(),
+        label="all",
+        action=Action.CLUSTER,
+        partition_files=len(snapshot.files),
+        considered_files=len(snapshot.files),
+        input_files=len(fresh),
+        input_bytes=sum(file.size_bytes for file in fresh),
+        output_files=1,
+        output_bytes=sum(file.size_bytes for file in fresh),
+        reason=f"{len(fresh)} files are not clustered yet",
+        gain=len(fresh),
+    )
+    chunks = make_chunks((), (work,), cap_bytes=empty.cap_bytes)
+    return replace(
+        empty,
+        outcome=Outcome.RUN_ON_ALL_PARTITIONS,
+        reason=work.reason,
+        chosen=(work,),
+        chunks=chunks,
+    )
+
+
+def _group_by_typed_value(snapshot: Snapshot, zone: str) -> dict[PartitionKey, list[DataFile]]:
+    """OPTIMIZE groups by typed values, so two notations of one timestamp are one partition."""
+    grouped = snapshot.by_partition()
+    columns = snapshot.partition_columns
+    if not any(column.sql_type == "timestamp" for column in columns):
+        return grouped
+    first_of: dict[PartitionKey, PartitionKey] = {}
+    united: dict[PartitionKey, list[DataFile]] = {}
+    for key, files in grouped.items():
+        first = first_of.setdefault(typed_key(columns, key, zone), key)
+        united.setdefault(first, []).extend(files)
+    return united
+
+
+def _zordered(
+    offer: tuple[PartitionWork, ...], grouped: Grouped, rule: BinRule
+) -> tuple[PartitionWork, ...]:
+    """Z-ordering rewrites the whole of a partition that was chosen anyway."""
+    work = offer[-1]
+    files = grouped[work.partition]
+    size_bytes = sum(file.size_bytes for file in files)
+    return (
+        replace(
+            work,
+            action=Action.ZORDER,
+            input_files=len(files),
+            input_bytes=size_bytes,
+            output_files=max(1, -(-size_bytes // rule.target_bytes)),
+            output_bytes=size_bytes,
+            reason=f"{work.reason}; z-ordering rewrites all {len(files)} files",
+        ),
+    )
+
+
+def _without_purges_that_cost_more(
+    taken: Sequence[PartitionWork], small: Chosen
+) -> list[PartitionWork]:
+    """A purge is costed for what merging leaves: where the budget cut the merge short, it waits."""
+    merged = {work.partition: work for work in taken if work.action is Action.COMPACT}
+    return [
+        work
+        for work in taken
+        if work.action is not Action.PURGE
+        or work.partition not in small.works
+        or merged.get(work.partition) == small.works[work.partition][-1]
+    ]
+
+
+def _skipped(
+    snapshot: Snapshot,
+    considered: Grouped,
+    reasons: Mapping[PartitionKey, str],
+    taken: Sequence[PartitionWork],
+) -> tuple[SkippedPartition, ...]:
+    chosen = {work.partition for work in taken}
+    return tuple(
+        SkippedPartition(
+            key,
+            snapshot.describe_partition(key),
+            len(considered[key]),
+            sum(file.size_bytes for file in considered[key]),
+            reason,
+        )
+        for key, reason in sorted(reasons.items(), key=lambda item: str(item[0]))
+        if key not in chosen
+    )
+
+
+def _one_reason(skipped: Mapping[PartitionKey, str]) -> str:
+    if len(skipped) == 1:
+        return next(iter(skipped.values()))
+    with_files = [reason for reason in skipped.values() if reason != "no small files"]
+    if not with_files:
+        return f"no small files in {len(skipped)} partitions"
+    return f"no partition of {len(skipped)} is worth it; for one, {with_files[0]}"
