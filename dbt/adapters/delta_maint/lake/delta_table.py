@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.delta_maint.core.errors import NotDeltaError
 from dbt.adapters.delta_maint.core.table import Snapshot
-from dbt.adapters.delta_maint.lake.inventory import read_snapshot
+from dbt.adapters.delta_maint.lake.inventory import VersionBefore, read_snapshot
 from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
 
@@ -32,7 +32,5 @@ class DeltaTable:
             raise NotDeltaError(f"{name} is not a Delta table: its format is {kind}.")
         return cls(name, str(location), str(table_id))
 
-    def snapshot(
-        self, sql: SqlRunner, *, since_version: int | None = None, with_paths: bool = False
-    ) -> Snapshot:
-        return read_snapshot(sql, self.location, since_version=since_version, with_paths=with_paths)
+    def snapshot(self, sql: SqlRunner, *, version_before: VersionBefore | None = None) -> Snapshot:
+        return read_snapshot(sql, self.location, version_before=version_before)

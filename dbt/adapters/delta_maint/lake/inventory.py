@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dbt.adapters.delta_maint.core.replay import (
@@ -27,6 +27,7 @@ from dbt.adapters.delta_maint.core.replay import (
 from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
 from dbt.adapters.delta_maint.core.table import (
     AddedFiles,
+    Commit,
     DataFile,
     PartitionColumn,
     PartitionKey,
@@ -36,6 +37,8 @@ from dbt.adapters.delta_maint.core.table import (
 from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
 
 RECENT_COMMITS = 30
+
+VersionBefore = Callable[[Sequence[Commit]], "int | None"]
 
 _DELETION_VECTOR = (
     "deletionVector struct<storageType: string, pathOrInlineDv: string, offset: int, "
@@ -63,13 +66,20 @@ _VERSION = r"cast(regexp_extract(_metadata.file_name, '^(\\d{20})', 1) as bigint
 
 
 def read_snapshot(
-    sql: SqlRunner, location: str, *, since_version: int | None = None, with_paths: bool = False
+    sql: SqlRunner,
+    location: str,
+    *,
+    since_version: int | None = None,
+    version_before: VersionBefore | None = None,
+    with_paths: bool = False,
 ) -> Snapshot:
     """The newest version of the table at `location`.
 
-    With `since_version` the snapshot also tells which partitions later commits added files to.
+    With `since_version`, or a `version_before` that finds it among the recent commits, the snapshot
+    also tells which partitions later commits added files to.
     """
-    return _LogReader(sql, location.rstrip("/")).read(since_version, with_paths=with_paths)
+    reader = _LogReader(sql, location.rstrip("/"))
+    return reader.read(since_version, version_before, with_paths=with_paths)
 
 
 class _LogReader:
@@ -78,7 +88,13 @@ class _LogReader:
         self._location = location
         self._log = f"{location}/_delta_log"
 
-    def read(self, since_version: int | None, *, with_paths: bool) -> Snapshot:
+    def read(
+        self,
+        since_version: int | None,
+        version_before: VersionBefore | None,
+        *,
+        with_paths: bool,
+    ) -> Snapshot:
         segment = choose_segment(self._list(), location=self._location)
         oldest_wanted = max(0, segment.version - RECENT_COMMITS + 1)
         if since_version is not None:
@@ -86,6 +102,9 @@ class _LogReader:
         first_text = max(segment.oldest_commit, min(segment.first_commit, oldest_wanted))
         commits = self._commits(first_text, segment.last_commit)
         head = self._head(segment, commits)
+        history = tuple(head.commits[version] for version in sorted(head.commits))
+        if version_before is not None:
+            since_version = version_before(history)
         columns = head.partition_columns
         files = list(self._files(segment, commits, head, columns, with_paths=with_paths))
         added: tuple[AddedFiles, ...] = ()
@@ -101,7 +120,7 @@ class _LogReader:
             schema_json=head.schema_json,
             clustering_columns=head.clustering_names(),
             files=files,
-            commits=tuple(head.commits[version] for version in sorted(head.commits)),
+            commits=history,
             stream_writers=tuple(head.stream_writers.values()),
             added=added,
             since_version=since_version,

@@ -1,0 +1,275 @@
+"""Carries out a compaction plan, chunk by chunk.
+
+Each chunk is one atomic commit of Delta's; a chunk that fails loses only itself. When another writer's
+commit wins a race, the chunk is planned anew from the new snapshot, at most twice, after a short random
+wait; then compaction gives way. Nothing is left pending: a process that dies at any moment leaves a
+readable table, and the next run decides from what it finds.
+
+Before every chunk the table's identity is compared with the plan's, so a table that was replaced under
+its name is not touched.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
+from dbt.adapters.delta_maint.core.compaction_plan import Action, Chunk, CompactionPlan
+from dbt.adapters.delta_maint.core.compaction_policy import Budget, CompactionPolicy
+from dbt.adapters.delta_maint.core.errors import NotDeltaError
+from dbt.adapters.delta_maint.core.reservation import Reservations
+from dbt.adapters.delta_maint.core.sizes import format_bytes
+from dbt.adapters.delta_maint.lake.commit_mark import CommitMark, read_mark
+from dbt.adapters.delta_maint.lake.conflicts import Trouble, trouble_of
+from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
+from dbt.adapters.delta_maint.lake.rewriters.base import (
+    Observer,
+    Phase,
+    RewriteMetrics,
+    Rewriter,
+)
+from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
+from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
+
+MOST_REPLANS = 2
+LONGEST_WAIT_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class ChunkResult:
+    """`difference` says how the numbers of the statement differ from the plan's; None if they do not."""
+
+    chunk: Chunk
+    metrics: RewriteMetrics = field(default_factory=RewriteMetrics)
+    replans: int = 0
+    trouble: str | None = None
+    error: str | None = None
+    difference: str | None = None
+
+
+@dataclass(frozen=True)
+class CompactionResult:
+    plan: CompactionPlan
+    seconds: float = 0.0
+    chunks: tuple[ChunkResult, ...] = ()
+    stopped: str | None = None
+    not_started: int = 0
+
+    def total(self, name: str) -> int:
+        return sum(int(getattr(chunk.metrics, name)) for chunk in self.chunks)
+
+    @property
+    def errors(self) -> list[str]:
+        found = [c.error for c in self.chunks if c.error]
+        found += [c.difference for c in self.chunks if c.difference]
+        return found
+
+    @property
+    def did_something(self) -> bool:
+        return self.total("files_removed") > 0
+
+    def sentence(self) -> str:
+        """The line of one relation, in dbt's style."""
+        if not self.plan.runs:
+            return self.plan.sentence()
+        told = "nothing left to compact"
+        if self.did_something:
+            after = self.plan.files - self.total("files_removed") + self.total("files_added")
+            told = (
+                f"compacted {self.plan.files} -> {after} files, "
+                f"{format_bytes(self.total('bytes_removed'))} in {self.seconds:.1f} s"
+            )
+        if self.stopped:
+            told += f"; stopped: {self.stopped}, {self.not_started} statements not started"
+        if self.errors:
+            told += f"; {self.errors[0]}"
+        return told
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **self.plan.as_dict(),
+            "seconds": round(self.seconds, 3),
+            "files_added": self.total("files_added"),
+            "files_removed": self.total("files_removed"),
+            "bytes_added": self.total("bytes_added"),
+            "bytes_removed": self.total("bytes_removed"),
+            "replans": sum(chunk.replans for chunk in self.chunks),
+            "stopped": self.stopped,
+            "statements_not_started": self.not_started,
+            "errors": self.errors,
+        }
+
+
+@dataclass
+class Compactor:
+    sql: SqlRunner
+    table: DeltaTable
+    rewriter: Rewriter
+    policy: CompactionPolicy
+    mark: CommitMark
+    observer: Observer = field(default=lambda phase, chunk: None)
+    session_zone: str = "UTC"
+    force: bool = False
+
+    def run(self, plan: CompactionPlan, *, max_seconds: float | None = None) -> CompactionResult:
+        started = time.monotonic()
+        results: list[ChunkResult] = []
+        stopped: str | None = None
+        self.observer(Phase.PLANNED, None)
+        for position, chunk in enumerate(plan.chunks):
+            if max_seconds is not None and time.monotonic() - started >= max_seconds:
+                stopped = f"the budget of {max_seconds:g} seconds is used up"
+            elif not self._is_same_table(plan):
+                stopped = "the table was replaced meanwhile"
+            if stopped:
+                break
+            for result in self._run_chunk(plan, chunk):
+                results.append(result)
+                if result.trouble == Trouble.CANCELLED.value:
+                    stopped = "cancelled"
+            if stopped:
+                position += 1
+                break
+        else:
+            position = len(plan.chunks)
+        return CompactionResult(
+            plan=plan,
+            seconds=time.monotonic() - started,
+            chunks=tuple(results),
+            stopped=stopped,
+            not_started=len(plan.chunks) - position,
+        )
+
+    def _run_chunk(
+        self, plan: CompactionPlan, chunk: Chunk, replans: int = 0
+    ) -> Iterator[ChunkResult]:
+        mark = self._chunk_mark(plan, chunk)
+        try:
+            metrics = self.rewriter.rewrite(self.table, chunk, mark, self.observer)
+        except Exception as exc:
+            yield from self._after_error(plan, chunk, replans, mark, exc)
+            return
+        difference = self._difference(plan, chunk, metrics, mark)
+        yield ChunkResult(chunk, metrics, replans, difference=difference)
+
+    def _after_error(
+        self,
+        plan: CompactionPlan,
+        chunk: Chunk,
+        replans: int,
+        mark: CommitMark,
+        exc: Exception,
+    ) -> Iterator[ChunkResult]:
+        trouble = trouble_of(exc)
+        failed = ChunkResult(
+            chunk, replans=replans, trouble=trouble.value, error=telling_sentence(exc)
+        )
+        if trouble is Trouble.CONFLICT and replans < MOST_REPLANS:
+            time.sleep(random.uniform(0, LONGEST_WAIT_SECONDS))
+            again = self._replan(plan, chunk)
+            if again is None:
+                yield replace(failed, error="the table was replaced meanwhile")
+            elif not again.chunks:
+                yield ChunkResult(chunk, replans=replans + 1)
+            for new_chunk in again.chunks if again else ():
+                yield from self._run_chunk(again or plan, new_chunk, replans + 1)
+            return
+        if trouble is Trouble.CONFLICT:
+            yield replace(
+                failed,
+                error=f"gave way to another writer after {replans + 1} attempts: {failed.error}",
+            )
+            return
+        landed = self._landed(mark) if trouble is Trouble.FAULT else None
+        yield ChunkResult(chunk, landed, replans) if landed else failed
+
+    def _replan(self, plan: CompactionPlan, chunk: Chunk) -> CompactionPlan | None:
+        """The same partitions on the newest snapshot; None when the table is another one now."""
+        if not self._is_same_table(plan):
+            return None
+        again = prepare_auto_compact_request(
+            self.table.snapshot(self.sql),
+            # This thread holds the reservation already.
+            replace(self.policy, reserve_partitions=False),
+            table=plan.table,
+            partitions_added_to=frozenset(chunk.partitions),
+            reservations=Reservations(),
+            budget=Budget(max_bytes=max(2 * chunk.input_bytes, 1)),
+            session_zone=self.session_zone,
+            force=self.force,
+        )
+        same_kind = tuple(c for c in again.chunks if c.action is chunk.action)
+        return replace(again, chunks=same_kind)
+
+    def _is_same_table(self, plan: CompactionPlan) -> bool:
+        try:
+            return DeltaTable.find(self.sql, self.table.name).table_id == plan.table_id
+        except NotDeltaError:
+            return False
+
+    def _difference(
+        self,
+        plan: CompactionPlan,
+        chunk: Chunk,
+        metrics: RewriteMetrics,
+        mark: CommitMark,
+    ) -> str | None:
+        """What Delta did beside what was planned. Another writer's commit between explains it."""
+        if chunk.action in (Action.CLUSTER, Action.ZORDER):
+            return None
+        planned = (chunk.considered_files, chunk.input_files)
+        found = (metrics.considered_files, metrics.files_removed)
+        if chunk.action is Action.PURGE:
+            # Merging came first and changed how many files the partition has.
+            planned = (metrics.considered_files, chunk.input_files)
+        if planned == found:
+            return None
+        commits = self.table.snapshot(self.sql).commits
+        foreign = [
+            commit
+            for commit in commits
+            if commit.version > plan.version and not self._is_own(commit.user_metadata, mark)
+        ]
+        if foreign:
+            return None
+        return (
+            f"planned to consider and rewrite {planned} files, Delta did {found}: please report "
+            f"this with {plan.table} at version {plan.version}"
+        )
+
+    def _is_own(self, user_metadata: str | None, mark: CommitMark) -> bool:
+        found = read_mark(user_metadata)
+        return found is not None and found.details.get("plan") == mark.details.get("plan")
+
+    def _chunk_mark(self, plan: CompactionPlan, chunk: Chunk) -> CommitMark:
+        details = {
+            **self.mark.details,
+            "policy": plan.policy,
+            "target_bytes": plan.target_bytes,
+            "plan": f"{plan.table_id}:{plan.version}",
+            "chunk": uuid.uuid4().hex,
+            "rewrite": chunk.action.value,
+        }
+        return replace(self.mark, details=details)
+
+    def _landed(self, mark: CommitMark) -> RewriteMetrics | None:
+        """A commit may stand although its statement failed: its mark in the history tells."""
+        try:
+            commits = self.table.snapshot(self.sql).commits
+        except Exception:
+            return None
+        for commit in commits:
+            found = read_mark(commit.user_metadata)
+            if found is not None and found.details.get("chunk") == mark.details["chunk"]:
+                return RewriteMetrics(
+                    files_added=commit.metric("numAddedFiles"),
+                    files_removed=commit.metric("numRemovedFiles"),
+                    bytes_added=commit.metric("numAddedBytes"),
+                    bytes_removed=commit.metric("numRemovedBytes"),
+                )
+        return None

@@ -1,0 +1,1 @@
+"""How a chunk of a plan becomes new files: one small interface, one module per way."""
