@@ -17,8 +17,10 @@ from dbt.adapters.delta_maint.after_write import (
     observed_settings,
     session_response,
 )
+from dbt.adapters.delta_maint.auto_compaction import Report
 from dbt.adapters.delta_maint.catalog_rows import Description, catalog_rows, catalog_table
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
+from dbt.adapters.delta_maint.compaction_requests import DbtCompaction
 from dbt.adapters.delta_maint.connections import (
     DeltaMaintConnectionManager,
     project_root,
@@ -337,6 +339,43 @@ class DeltaMaintAdapter(SparkAdapter):
             "older than Delta 1.2 can no longer open it.",
             relation.render(),
         )
+
+    # -- compaction -----------------------------------------------------------------------------
+
+    def pre_model_hook(self, config: Any) -> Any:
+        """Marks the commits that the model is about to make."""
+        return self._compaction.begin_node(self)
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        self._compaction.end_node(self, context)
+
+    @property
+    def _compaction(self) -> DbtCompaction:
+        return DbtCompaction.of_invocation(self.config)
+
+    @available.parse_none
+    def auto_compact(
+        self,
+        relation: BaseRelation,
+        model: dict[str, Any],
+        *,
+        switch: Any = None,
+        overrides: dict[str, Any] | None = None,
+    ) -> Report | None:
+        """After a model's write, or in a hook, where `overrides` are the hook's arguments."""
+        return self._compaction.after_write(self, relation, model, switch, overrides)
+
+    @available.parse(lambda *a, **k: False)
+    def warns_of_missing_deferred_hook(self, graph: dict[str, Any]) -> bool:
+        return self._compaction.warns_of_missing_deferred_hook(graph)
+
+    @available.parse(lambda *a, **k: [])
+    def compact_deferred(self, budget: Any = None, switch: Any = None) -> list[Report]:
+        return self._compaction.run_deferred(self, budget, switch)
+
+    @available.parse(lambda *a, **k: [])
+    def compact(self, graph: dict[str, Any], arguments: dict[str, Any]) -> list[Report]:
+        return self._compaction.run_operation(self, graph, arguments)
 
     # -- seeds --------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dbt.adapters.spark.impl import SparkConfig
 
@@ -14,3 +15,4 @@ class DeltaMaintConfig(SparkConfig):
     file_format: str = "delta"
     tblproperties: dict[str, str] | None = None
     liquid_clustered_by: list[str] | str | None = None
+    auto_compact: bool | str | dict[str, Any] | None = None

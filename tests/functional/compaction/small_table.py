@@ -34,7 +34,12 @@ class SmallTable:
 
     @classmethod
     def create(
-        cls, spark: Any, *, columns: str = "id bigint, p int", layout: str = "", properties: str = ""
+        cls,
+        spark: Any,
+        *,
+        columns: str = "id bigint, p int",
+        layout: str = "",
+        properties: str = "",
     ) -> SmallTable:
         name = f"`t_{uuid.uuid4().hex}`"
         tail = f" tblproperties ({properties})" if properties else ""

@@ -116,9 +116,13 @@ def choose_partitions_based_on_dvs(
 
 
 def bin_rule(snapshot: Snapshot, policy: CompactionPolicy) -> BinRule:
+    target_bytes = target_file_bytes(policy.target_bytes, snapshot.total_bytes)
+    small_ratio = policy.small_ratio
+    if policy.min_file_bytes is not None:
+        small_ratio = min(policy.done_ratio, policy.min_file_bytes / target_bytes)
     return BinRule(
-        target_bytes=target_file_bytes(policy.target_bytes, snapshot.total_bytes),
-        small_ratio=policy.small_ratio,
+        target_bytes=target_bytes,
+        small_ratio=small_ratio,
         done_ratio=policy.done_ratio,
         min_input_files=policy.min_input_files,
         output_ratio=learnt_output_ratio(snapshot.commits),

@@ -100,7 +100,10 @@ class SessionEnvironment(Environment):
         self._archive: ClassArchive | None = None
 
     def open(self) -> SessionHandle:
-        return SessionHandle(self._base_session().newSession())
+        session = self._base_session().newSession()
+        # Ours decides from the table; with Delta's own beside it, files would be rewritten twice.
+        session.conf.set("spark.databricks.delta.autoCompact.enabled", "false")
+        return SessionHandle(session)
 
     def inspect(self) -> list[Verdict]:
         versions: DeltaVersions | None = None

@@ -7,4 +7,5 @@
     {% do adapter.bring_up_settings(target_relation, wanted, observed) %}
   {% endif %}
   {% do persist_docs(target_relation, model) %}
+  {% do delta_maint_compact_after_write(target_relation) %}
 {% endmacro %}

@@ -1,0 +1,365 @@
+"""How dbt asks for compaction: after a model, in a hook, deferred to the end, or as an operation.
+
+A model's rows are committed before anything here begins. Trouble is told in one line and the model stays
+green, unless it says `on_error: fail`; a policy that makes no sense is an error at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.delta_maint.__version__ import version
+from dbt.adapters.delta_maint.core.compaction import (
+    RunTrace,
+    is_qualified_for_auto_compact,
+    partitions_added_to,
+    prepare_auto_compact_request,
+)
+from dbt.adapters.delta_maint.core.compaction_plan import CompactionPlan, Outcome
+from dbt.adapters.delta_maint.core.compaction_policy import Budget
+from dbt.adapters.delta_maint.core.errors import DeltaMaintError, NotDeltaError
+from dbt.adapters.delta_maint.core.reservation import PROCESS_RESERVATIONS
+from dbt.adapters.delta_maint.core.table import Commit
+from dbt.adapters.delta_maint.lake.commit_mark import COMPACT, WRITE, CommitMark, read_mark
+from dbt.adapters.delta_maint.lake.compactor import CompactionResult, Compactor
+from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
+from dbt.adapters.delta_maint.lake.rewriters.delta_sql import DeltaSqlRewriter
+from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
+from dbt.adapters.delta_maint.maintenance_log import MaintenanceLog
+from dbt.adapters.delta_maint.policies.compaction import (
+    CONF,
+    CompactionConfig,
+    is_enabled,
+    with_user_confs,
+)
+from dbt.adapters.delta_maint.report.compaction_text import plan_lines
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OFF_SWITCH = "DELTA_MAINT_AUTO_COMPACT"
+NATIVE = f"{CONF}.enabled"
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """Whose commits to look for. `node` None: every node of this invocation; `started_ms` None: unknown."""
+
+    invocation_id: str
+    node: str | None = None
+    started_ms: int | None = None
+
+    def trace(self) -> RunTrace:
+        return RunTrace(self._is_ours, self.started_ms)
+
+    def _is_ours(self, commit: Commit) -> bool:
+        mark = read_mark(commit.user_metadata)
+        return (
+            mark is not None
+            and mark.action == WRITE
+            and mark.invocation_id == self.invocation_id
+            and self.node in (None, mark.node)
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What happened to one relation; `numbers` go into run_results.json and the JSON file."""
+
+    relation: str
+    sentence: str
+    numbers: dict[str, Any]
+    is_warning: bool = False
+    has_failed: bool = False
+    plan: CompactionPlan | None = None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The numbers without the lists of partitions, which may be long."""
+        return {k: v for k, v in self.numbers.items() if k not in ("chosen", "skipped")}
+
+    def plan_lines(self) -> list[str]:
+        return plan_lines(self.plan) if self.plan is not None else []
+
+    def line(self) -> str:
+        return f"auto_compact {self.relation}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One relation to look at. `run` None: the whole table, cold partitions included."""
+
+    relation: BaseRelation
+    config: CompactionConfig
+    run: NodeRun | None
+    budget: Budget | None = None
+    dry_run: bool = False
+    force: bool = False
+
+
+class AutoCompaction:
+    """One per adapter; safe to use from all of dbt's threads."""
+
+    def __init__(self, *, target: Path, invocation_id: str, dbt_threads: int) -> None:
+        self.log = MaintenanceLog(target, invocation_id)
+        self.invocation_id = invocation_id
+        self._dbt_threads = max(1, dbt_threads)
+        self._deferred: dict[str, Request] = {}
+        self._lock = threading.Lock()
+        self._has_warned = False
+
+    # -- asked for by a model -------------------------------------------------------------------
+
+    def after_write(
+        self,
+        spark: SparkSession,
+        request: Request,
+        *,
+        off_switch: bool,
+        user_conf: str | None,
+        default: bool,
+    ) -> Report | None:
+        """None where nobody asked for compaction: no line, no read of the log."""
+        enabled, _ = is_enabled(
+            request.config,
+            off_switch=off_switch,
+            user_conf=user_conf,
+            properties=_Properties(spark, request.relation),
+            default=default,
+        )
+        if not enabled:
+            return None
+        if str(spark.conf.get(NATIVE, "false")).lower() == "true":
+            sentence = f"left to Delta's own: {NATIVE} was set to true in this session"
+            return Report(request.relation.render(), sentence, {"outcome": "native"}, True)
+        if request.config.deferred:
+            self.defer(request)
+            return None
+        return self.compact(spark, request)
+
+    def defer(self, request: Request) -> None:
+        with self._lock:
+            self._deferred[request.relation.render()] = request
+
+    @property
+    def has_deferred(self) -> bool:
+        with self._lock:
+            return bool(self._deferred)
+
+    def should_warn_of_missing_hook(self) -> bool:
+        with self._lock:
+            first, self._has_warned = not self._has_warned, True
+            return first
+
+    def take_deferred(self) -> list[Request]:
+        with self._lock:
+            requests, self._deferred = list(self._deferred.values()), {}
+            return requests
+
+    # -- the work ---------------------------------------------------------------------------------
+
+    def compact_all(
+        self, spark: SparkSession, requests: list[Request], budget: Budget
+    ) -> list[Report]:
+        """Many tables under one budget, the most valuable first."""
+        reports: list[Report] = []
+        planned: list[tuple[Request, DeltaTable, CompactionPlan]] = []
+        for request in requests:
+            found = self._try(request, lambda r=request: (r, *self.plan(spark, r)))  # type: ignore[misc]
+            if isinstance(found, Report):
+                self._note(found)
+                reports.append(found)
+            else:
+                planned.append(found)
+        planned.sort(key=lambda item: -_gain_per_byte(item[2]))
+        started, spent_bytes = time.monotonic(), 0
+        for request, table, plan in planned:
+            left = _what_is_left(budget, spent_bytes, time.monotonic() - started)
+            request = replace(request, budget=left)
+            fits = left.max_bytes is None or plan.input_bytes <= left.max_bytes
+            prepared = (table, plan) if fits and left.max_partitions is None else None
+            if prepared is None:
+                self._release(plan)
+            report = self.compact(spark, request, prepared)
+            spent_bytes += int(report.numbers.get("bytes_removed", 0))
+            reports.append(report)
+        return reports
+
+    def compact(
+        self,
+        spark: SparkSession,
+        request: Request,
+        prepared: tuple[DeltaTable, CompactionPlan] | None = None,
+    ) -> Report:
+        report: Report = self._try(request, lambda: self._compact(spark, request, prepared))
+        self._note(report)
+        return report
+
+    def _compact(
+        self,
+        spark: SparkSession,
+        request: Request,
+        prepared: tuple[DeltaTable, CompactionPlan] | None,
+    ) -> Report:
+        table, plan = prepared or self.plan(spark, request)
+        try:
+            if not plan.runs or request.dry_run:
+                return _report(request, CompactionResult(plan))
+            policy = self._config(spark, request).policy
+            cores = spark.sparkContext.defaultParallelism
+            compactor = Compactor(
+                sql=SessionSql(spark.newSession()),
+                table=table,
+                rewriter=DeltaSqlRewriter(spark, threads=-(-cores // self._dbt_threads)),
+                policy=policy,
+                mark=CommitMark(
+                    COMPACT,
+                    version,
+                    invocation_id=self.invocation_id,
+                    node=request.run.node if request.run else None,
+                ),
+                session_zone=_zone(spark),
+                force=request.force,
+            )
+            seconds = policy.budget.narrowed(request.budget or Budget()).max_seconds
+            return _report(request, compactor.run(plan, max_seconds=seconds))
+        finally:
+            self._release(plan)
+
+    def plan(self, spark: SparkSession, request: Request) -> tuple[DeltaTable, CompactionPlan]:
+        """The plan of one relation, its partitions reserved while it stands."""
+        sql = SessionSql(spark.newSession())
+        policy = self._config(spark, request).policy
+        table = DeltaTable.find(sql, request.relation.render())
+        trace = request.run.trace() if request.run else None
+        snapshot = table.snapshot(sql, version_before=trace.version_before if trace else None)
+        touched, written_bytes = None, 0
+        if trace is not None:
+            touched, commits, written_bytes = partitions_added_to(snapshot, trace)
+            if commits is not None and not is_qualified_for_auto_compact(policy, commits):
+                why = (
+                    "only blind appends, and non_blind_append is set"
+                    if commits
+                    else "this run committed nothing"
+                )
+                empty = prepare_auto_compact_request(
+                    replace(snapshot, files=()),
+                    policy,
+                    table=request.relation.render(),
+                    partitions_added_to=frozenset(),
+                    reservations=PROCESS_RESERVATIONS,
+                )
+                return table, replace(empty, outcome=Outcome.NOT_QUALIFIED, reason=why)
+            if not policy.modified_partitions_only:
+                touched = None
+        budget = policy.budget.narrowed(request.budget or Budget())
+        if request.run is not None and budget.max_bytes is None and request.budget is None:
+            budget = budget.narrowed(Budget.inline(written_bytes or snapshot.total_bytes))
+        plan = prepare_auto_compact_request(
+            snapshot,
+            policy,
+            table=request.relation.render(),
+            partitions_added_to=touched,
+            reservations=PROCESS_RESERVATIONS,
+            budget=budget,
+            session_zone=_zone(spark),
+            force=request.force,
+        )
+        return table, plan
+
+    def _config(self, spark: SparkSession, request: Request) -> CompactionConfig:
+        return with_user_confs(request.config, lambda key: spark.conf.get(key, None))
+
+    def _note(self, report: Report) -> None:
+        self.log.add({"relation": report.relation, "sentence": report.sentence, **report.numbers})
+
+    def _release(self, plan: CompactionPlan) -> None:
+        PROCESS_RESERVATIONS.release(plan.table_id, plan.reserved)
+
+    def _try(self, request: Request, work: Any) -> Any:
+        """The result of `work`, or a report of why there is none."""
+        relation = request.relation.render()
+        try:
+            return work()
+        except NotDeltaError as exc:
+            sentence = f"skipped: {str(exc).splitlines()[0]}"
+            return Report(relation, sentence, {"outcome": Outcome.NOT_SUPPORTED.value})
+        except Exception as exc:
+            sentence = str(exc) if isinstance(exc, DeltaMaintError) else telling_sentence(exc)
+            return Report(
+                relation,
+                f"failed: {sentence}",
+                {"outcome": "failed", "errors": [sentence]},
+                is_warning=True,
+                has_failed=True,
+            )
+
+
+def is_switched_off(var: Any) -> bool:
+    """The environment, then the dbt variable `delta_maint_auto_compact`, can switch everything off."""
+    said = os.environ.get(OFF_SWITCH)
+    value = said if said is not None and said.strip() else var
+    return value is not None and str(value).strip().lower() in ("false", "off", "0", "no")
+
+
+def _report(request: Request, result: CompactionResult) -> Report:
+    plan = result.plan
+    sentence = result.sentence()
+    if request.dry_run and plan.runs:
+        sentence = f"would compact {plan.sentence()}"
+    return Report(
+        request.relation.render(),
+        sentence,
+        {**result.as_dict(), "dry_run": request.dry_run},
+        is_warning=bool(result.errors),
+        has_failed=any(chunk.error for chunk in result.chunks),
+        plan=plan,
+    )
+
+
+def _gain_per_byte(plan: CompactionPlan) -> float:
+    return sum(work.gain for work in plan.chosen) / max(1, plan.input_bytes)
+
+
+def _what_is_left(budget: Budget, spent_bytes: int, seconds: float) -> Budget:
+    return replace(
+        budget,
+        max_bytes=None if budget.max_bytes is None else max(0, budget.max_bytes - spent_bytes),
+        max_seconds=None if budget.max_seconds is None else max(0.0, budget.max_seconds - seconds),
+    )
+
+
+def _zone(spark: SparkSession) -> str:
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+class _Properties(Mapping[str, str]):
+    """The table's properties, read only if somebody asks for one."""
+
+    def __init__(self, spark: SparkSession, relation: BaseRelation) -> None:
+        self._spark = spark
+        self._relation = relation
+        self._found: dict[str, str] | None = None
+
+    def _read(self) -> dict[str, str]:
+        if self._found is None:
+            rows = self._spark.sql(f"show tblproperties {self._relation}").collect()
+            self._found = {row["key"]: row["value"] for row in rows}
+        return self._found
+
+    def __getitem__(self, key: str) -> str:
+        return self._read()[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())

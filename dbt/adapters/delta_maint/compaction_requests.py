@@ -1,0 +1,223 @@
+"""From what dbt knows (a model, a graph, arguments) to requests for compaction.
+
+One object per invocation. It marks the commits of every node while it runs, so that afterwards the
+partitions a node wrote to are known from the log, whoever else wrote meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.delta_maint.__version__ import version
+from dbt.adapters.delta_maint.auto_compaction import (
+    NATIVE,
+    AutoCompaction,
+    NodeRun,
+    Report,
+    Request,
+    is_switched_off,
+)
+from dbt.adapters.delta_maint.core.errors import ConfigError, DeltaMaintError
+from dbt.adapters.delta_maint.credentials import ConnectionMethod
+from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark
+from dbt.adapters.delta_maint.maintenance_selection import Selected, select_relations
+from dbt.adapters.delta_maint.policies.compaction import (
+    CompactionConfig,
+    apply_settings,
+    read_budget,
+    read_config,
+    read_flag,
+)
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+
+ARGUMENTS = ("select", "dry_run", "budget", "force", "zorder", "settings")
+
+
+class DbtCompaction:
+    _current: ClassVar[DbtCompaction | None] = None
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, config: Any, invocation_id: str) -> None:
+        self._invocation_id = invocation_id
+        self._started_ms: dict[str, int] = {}
+        target = Path(config.project_root) / config.target_path
+        self._work = AutoCompaction(
+            target=target, invocation_id=invocation_id, dbt_threads=config.threads or 1
+        )
+
+    @classmethod
+    def of_invocation(cls, config: Any) -> DbtCompaction:
+        invocation_id = get_invocation_id()
+        with cls._lock:
+            if cls._current is None or cls._current._invocation_id != invocation_id:
+                cls._current = cls(config, invocation_id)
+            return cls._current
+
+    # -- marks ------------------------------------------------------------------------------------
+
+    def begin_node(self, adapter: Any) -> str | None:
+        """Sets the mark unless the user has metadata of their own; returns what to undo."""
+        if not _has_session(adapter):
+            return None
+        connection = adapter.connections.get_thread_connection()
+        node = connection.name
+        self._started_ms.setdefault(node, int(time.time() * 1000))
+        spark = connection.handle.spark
+        if spark.conf.get(CONF, None) is None:
+            mark = CommitMark(WRITE, version, invocation_id=self._invocation_id, node=node)
+            spark.conf.set(CONF, mark.text())
+            return mark.text()
+        return None
+
+    def end_node(self, adapter: Any, mark: str | None) -> None:
+        if mark is None:
+            return
+        spark = adapter.connections.get_thread_connection().handle.spark
+        if spark.conf.get(CONF, None) == mark:
+            spark.conf.unset(CONF)
+
+    # -- a model ----------------------------------------------------------------------------------
+
+    def after_write(
+        self,
+        adapter: Any,
+        relation: BaseRelation,
+        model: dict[str, Any],
+        switch: Any,
+        overrides: dict[str, Any] | None,
+    ) -> Report | None:
+        is_hook = overrides is not None
+        config = self._config_of(model["config"], is_hook=is_hook, overrides=overrides)
+        if config.enabled and not _has_session(adapter):
+            raise DbtRuntimeError(
+                "auto_compact runs in a Spark session of this process, which method "
+                f"{adapter._credentials.method.value} does not have: use `method: session`."
+            )
+        if not _has_session(adapter):
+            return None
+        if not is_hook and model["config"].get("incremental_strategy") == "microbatch":
+            # Batches may run side by side, and a batch must not fail because of another's compaction.
+            config = replace(config, deferred=True)
+        node = model["unique_id"]
+        is_own = relation.identifier == (model.get("alias") or model["name"])
+        run = NodeRun(
+            self._invocation_id,
+            node if is_own else None,
+            self._started_ms.get(node) if is_own else None,
+        )
+        report = self._work.after_write(
+            adapter._spark,
+            Request(relation, config, run),
+            off_switch=is_switched_off(switch),
+            user_conf=adapter._credentials.server_side_parameters.get(NATIVE),
+            default=model["config"].get("materialized") == "delta_optimized",
+        )
+        _fail_if_wanted(report, config)
+        return report
+
+    def _config_of(
+        self, config: Any, *, is_hook: bool = False, overrides: dict[str, Any] | None = None
+    ) -> CompactionConfig:
+        try:
+            found = read_config(
+                config.get("auto_compact"), target_file_size=config.get("target_file_size")
+            )
+            if is_hook:
+                found = replace(found, enabled=True, deferred=False)
+                found = apply_settings(found, overrides or {})
+            if config.get("zorder") and "zorder" not in found.stated:
+                found = apply_settings(found, {"zorder": config.get("zorder")})
+            return found
+        except ConfigError as exc:
+            raise DbtRuntimeError(str(exc)) from exc
+
+    # -- the end of a run -------------------------------------------------------------------------
+
+    def warns_of_missing_deferred_hook(self, graph: dict[str, Any]) -> bool:
+        """True once per run in which work was deferred and nothing will ever do it."""
+        if not self._work.has_deferred:
+            return False
+        hooks = (n for n in graph["nodes"].values() if n["resource_type"] == "operation")
+        if any("compact_deferred" in (hook.get("raw_code") or "") for hook in hooks):
+            return False
+        return self._work.should_warn_of_missing_hook()
+
+    def run_deferred(self, adapter: Any, budget: Any, switch: Any) -> list[Report]:
+        requests = self._work.take_deferred()
+        if is_switched_off(switch) or not requests:
+            return []
+        reports = self._compact_all(adapter, requests, budget)
+        for report in reports:
+            wants = [r.config for r in requests if r.relation.render() == report.relation]
+            for config in wants:
+                _fail_if_wanted(report, config)
+        return reports
+
+    # -- dbt run-operation compact ----------------------------------------------------------------
+
+    def run_operation(
+        self, adapter: Any, graph: dict[str, Any], arguments: dict[str, Any]
+    ) -> list[Report]:
+        if not _has_session(adapter):
+            raise DbtRuntimeError(
+                "compact runs in a Spark session of this process, which method "
+                f"{adapter._credentials.method.value} does not have: use `method: session`."
+            )
+        try:
+            selected = select_relations(graph, arguments.get("select"))
+            dry_run = read_flag("dry_run", arguments.get("dry_run") or False)
+            force = read_flag("force", arguments.get("force") or False)
+            zorder = read_flag("zorder", arguments.get("zorder") or False)
+            settings = arguments.get("settings") or {}
+            requests = [
+                Request(
+                    self._relation(adapter, item),
+                    self._operation_config(item, settings, zorder=zorder),
+                    None,
+                    dry_run=dry_run,
+                    force=force,
+                )
+                for item in selected
+            ]
+        except DeltaMaintError as exc:
+            raise DbtRuntimeError(str(exc)) from exc
+        return self._compact_all(adapter, requests, arguments.get("budget"))
+
+    def _operation_config(
+        self, item: Selected, settings: dict[str, Any], *, zorder: bool
+    ) -> CompactionConfig:
+        config = apply_settings(self._config_of(item.config), settings)
+        # A budget of the model is for its own runs; the operation has its own.
+        own_budget = apply_settings(CompactionConfig(), settings).policy.budget
+        policy = replace(config.policy, budget=own_budget)
+        if not zorder:
+            policy = replace(policy, zorder=())
+        return replace(config, policy=policy)
+
+    def _relation(self, adapter: Any, item: Selected) -> BaseRelation:
+        database = item.database or adapter._credentials.database
+        return adapter.Relation.create(
+            database=database, schema=item.schema, identifier=item.identifier, type="table"
+        )
+
+    def _compact_all(self, adapter: Any, requests: list[Request], budget: Any) -> list[Report]:
+        try:
+            limits = read_budget(budget)
+        except ConfigError as exc:
+            raise DbtRuntimeError(str(exc)) from exc
+        return self._work.compact_all(adapter._spark, requests, limits)
+
+
+def _has_session(adapter: Any) -> bool:
+    return bool(adapter._credentials.method == ConnectionMethod.SESSION)
+
+
+def _fail_if_wanted(report: Report | None, config: CompactionConfig) -> None:
+    if report is not None and report.has_failed and config.policy.fail_on_error:
+        raise DbtRuntimeError(report.line())

@@ -1,0 +1,1 @@
+"""dbt config -> frozen policy objects, validated once, one module per capability."""
