@@ -1,0 +1,161 @@
+"""Compaction as dbt users ask for it: a config, a hook, deferred to the end of the run, an operation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.adapters.delta_maint.lake.commit_mark import read_mark
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+GROWING = "select id, cast(id % 2 as int) as p from range({files} * 4, {files} * 8, 1, {files})"
+EAGER = "{'policy': 'eager'}"
+
+
+def model(config: str, *, files: int = 4) -> str:
+    return f"{{{{ config(materialized='incremental', {config}) }}}}\n" + GROWING.format(files=files)
+
+
+def history(project: Any, name: str) -> list[Any]:
+    rows = project.run_sql(f"describe history {project.test_schema}.{name}", fetch="all")
+    return sorted(rows, key=lambda row: row[0])
+
+
+def operations(project: Any, name: str) -> list[str]:
+    return [row[4] for row in history(project, name)]
+
+
+def compactions(project: Any) -> list[dict[str, Any]]:
+    folder = Path(project.project_root) / "target" / "delta_maint"
+    newest = max(folder.glob("compaction-*.json"), key=lambda path: path.stat().st_mtime)
+    found: list[dict[str, Any]] = json.loads(newest.read_text())["compactions"]
+    return found
+
+
+class TestConfig:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "eager.sql": model(f"auto_compact={EAGER}"),
+            "usual.sql": model("auto_compact=true"),
+            "silent.sql": model("tags=['quiet']"),
+            "by_property.sql": model(
+                "tblproperties={'delta.autoOptimize.autoCompact': 'true'}", files=9
+            ),
+            "odd.sql": model("auto_compact={'polcy': 'eager'}, enabled=var('odd', false)"),
+        }
+
+    def test_a_model_is_compacted_when_it_is_worth_it_and_says_so(self, project: Any) -> None:
+        results, output = run_dbt_and_capture(["run"])
+        by_name = {result.node.name: result for result in results}
+        assert "eager`: compacted 4 -> 1 files" in output
+        assert "usual`: skipped: 4 small files" in output
+        told = [line for line in output.splitlines() if "auto_compact" in line]
+        assert len(told) == 3, told
+        assert operations(project, "eager")[-1] == "OPTIMIZE"
+        assert "OPTIMIZE" not in operations(project, "usual") + operations(project, "silent")
+        numbers = by_name["eager"].adapter_response["auto_compact"]
+        assert (numbers["files_removed"], numbers["files_added"]) == (4, 1)
+        assert by_name["usual"].adapter_response["auto_compact"]["outcome"].startswith("skip")
+        assert "auto_compact" not in by_name["silent"].adapter_response
+        # The table's own property is enough, with Delta's own hook switched off.
+        assert operations(project, "by_property") == [
+            "CREATE OR REPLACE TABLE AS SELECT",
+            "OPTIMIZE",
+        ]
+        found = {entry["table"].split("`")[-2]: entry for entry in compactions(project)}
+        assert found["eager"]["bytes_removed"] > 0
+        assert found["usual"]["skipped"][0]["reason"].startswith("4 small files")
+
+        rewritten = run_dbt(["run", "--select", "eager"])
+        numbers = rewritten.results[0].adapter_response["auto_compact"]
+        assert numbers["files_removed"] == 5
+        commits = history(project, "eager")
+        marks = [read_mark(row[-2]) for row in commits]
+        assert [mark.action if mark else None for mark in marks] == [
+            "write",
+            "compact",
+            "write",
+            "compact",
+        ]
+        assert marks[0].node == "model.test.eager"
+
+    def test_a_setting_that_is_not_known_is_refused_with_the_nearest(self, project: Any) -> None:
+        results = run_dbt(["run", "--select", "odd", "--vars", "odd: true"], expect_pass=False)
+        assert "did you mean policy?" in results[0].message
+
+    def test_the_off_switch_wins(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = len(operations(project, "eager"))
+        run_dbt(["run", "--select", "eager", "--vars", "delta_maint_auto_compact: false"])
+        monkeypatch.setenv("DELTA_MAINT_AUTO_COMPACT", "false")
+        run_dbt(["run", "--select", "eager"])
+        assert operations(project, "eager")[before:] == ["WRITE", "WRITE"]
+
+
+class TestHookAndOperation:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        hook = "post_hook=\"{{ auto_compact(policy='eager') }}\""
+        view = (
+            "{{ config(materialized='view', post_hook=\"{{ auto_compact() }}\") }} select 1 as id"
+        )
+        return {
+            "hooked.sql": model(hook),
+            "flat.sql": model(f"partition_by='p', {hook}"),
+            "seen.sql": view,
+            "later.sql": model("auto_compact='deferred', tags=['cold']", files=9),
+            "cold.sql": model("partition_by='p', tags=['cold']", files=9),
+        }
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"on-run-end": ["{{ compact_deferred() }}"]}
+
+    def test_hook_deferred_and_operation(self, project: Any) -> None:
+        _, output = run_dbt_and_capture(["run"])
+        assert "hooked`: compacted 4 -> 1 files" in output
+        assert "flat`: compacted 8 -> 2 files" in output
+        assert "seen`: skipped: " in output
+        assert "is not a Delta table" in output
+        # deferred: done once, at the end, after the last model
+        assert output.index("later`: compacted 9 -> 1 files") > output.rindex("OK created")
+        assert operations(project, "later")[-1] == "OPTIMIZE"
+        assert "OPTIMIZE" not in operations(project, "cold")
+
+        arguments = "{select: ['tag:cold'], dry_run: true}"
+        _, output = run_dbt_and_capture(["run-operation", "compact", "--args", arguments])
+        assert "cold`: 18 -> 2 files in 2 partitions" in output
+        assert "p=0" in output
+        assert "OPTIMIZE" not in operations(project, "cold")
+        planned = {entry["table"].split("`")[-2]: entry for entry in compactions(project)}["cold"]
+
+        run_dbt(["run-operation", "compact", "--args", "{select: cold}"])
+        done = {entry["table"].split("`")[-2]: entry for entry in compactions(project)}["cold"]
+        assert operations(project, "cold")[-1] == "OPTIMIZE"
+        assert (done["files_removed"], done["files_added"]) == (18, 2)
+        assert done["chosen"] == planned["chosen"]
+
+        # A second time there is nothing left, and nothing is rewritten.
+        _, output = run_dbt_and_capture(["run-operation", "compact", "--args", "{select: cold}"])
+        assert "cold`: skipped: " in output
+        assert operations(project, "cold").count("OPTIMIZE") == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            ("{select: '+cold'}", "dbt ls"),
+            ("{select: nobody}", "matches no table"),
+            ("{budget: ten}", "budget is 'ten'"),
+            ("{settings: {policy: all}}", "use one of bins, count, eager"),
+            ("{dry_run: maybe}", "dry_run is 'maybe'"),
+        ],
+    )
+    def test_arguments_that_cannot_be_are_refused_before_anything_runs(
+        self, project: Any, arguments: str, sentence: str
+    ) -> None:
+        _, output = run_dbt_and_capture(
+            ["run-operation", "compact", "--args", arguments], expect_pass=False
+        )
+        assert sentence in output
