@@ -15,7 +15,6 @@ from dbt.adapters.delta_maint.lake.commit_mark import CONF as USER_METADATA
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
 from dbt.adapters.delta_maint.lake.rewriters.base import Observer, Phase, RewriteMetrics
-from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,8 +35,8 @@ class DeltaSqlRewriter:
         for key, value in self._confs(chunk, mark).items():
             session.conf.set(key, value)
         observer(Phase.BEFORE_REWRITE, chunk)
-        rows = list(SessionSql(session).rows(statement(table, chunk)))
-        metrics = read_metrics(rows[0][1])
+        # Not through Arrow: Delta answers nulls in fields that it declares without.
+        metrics = read_metrics(session.sql(statement(table, chunk)).collect()[0][1].asDict(True))
         if metrics.files_removed or metrics.files_added:
             observer(Phase.COMMITTED, chunk)
         return metrics
