@@ -1,0 +1,103 @@
+"""Names and values that SQL text could misread: exactly the chosen partitions are touched, by one statement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
+from dbt.adapters.delta_maint.core.table import PartitionKey
+
+from tests.functional.compaction.small_table import SmallTable
+
+VALUES = [
+    "plain", " ", "it's", 'd"q', "back\\slash", "new\nline", "50%", "a/b", "a=b", "{x}", "`tick`",
+    "'; drop table t; --", "/* c */", "${spark.app.name}", "{{ this }}", "emoji 🙂", "x' or '1'='1", None,
+]  # fmt: skip
+COLUMNS = ["p", "o`p; drop table t --"]
+
+
+def touched(table: SmallTable) -> set[PartitionKey]:
+    return {key for key, files in table.files().items() if files == 1}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_exactly_the_chosen_partitions_are_rewritten(spark: Any, column: str) -> None:
+    name = identifier(column)
+    table = SmallTable.create(
+        spark,
+        columns=f"id bigint, {name} string",
+        layout=f"partitioned by ({name})",
+        properties="'delta.columnMapping.mode' = 'name'",
+    )
+    literals = ["null" if v is None else string_literal(v) for v in VALUES]
+    values = ", ".join(f"({n}, {literal})" for n, literal in enumerate(literals))
+    for _ in range(2):
+        table.run(
+            f"insert into {{t}} values {values}".replace("{x}", "{{x}}")
+            .replace("{{ this }}", "{{{{ this }}}}")
+            .replace("${spark.app.name}", "${{spark.app.name}}")
+        )
+    before = table.rows()
+    keys = sorted(table.files(), key=str)
+    chosen = frozenset(keys[::2])
+    result = table.compact(touched=chosen)
+    assert result.errors == []
+    assert touched(table) == chosen
+    assert table.rows() == before
+    assert table.operations()[-2:] == ["WRITE", "OPTIMIZE"]
+    assert table.compact(touched=frozenset(keys) - chosen).errors == []
+    assert touched(table) == frozenset(keys)
+    assert table.rows() == before
+
+
+def test_values_of_every_type_name_their_partition(spark: Any) -> None:
+    columns = {
+        "i": ("int", "-7"),
+        "d": ("date", "date'2026-01-02'"),
+        "ts": ("timestamp", "timestamp'2026-01-02 03:04:05.123456'"),
+        "n": ("timestamp_ntz", "timestamp_ntz'2026-01-02 03:04:05'"),
+        "m": ("decimal(10,2)", "1.50"),
+        "b": ("boolean", "true"),
+        "f": ("double", "0.1"),
+        "l": ("bigint", "9007199254740993"),
+    }
+    table = SmallTable.create(
+        spark,
+        columns="id bigint, " + ", ".join(f"{n} {kind}" for n, (kind, _) in columns.items()),
+        layout=f"partitioned by ({', '.join(columns)})",
+    )
+    given = ", ".join(value for _, value in columns.values())
+    nulls = ", ".join(["null"] * len(columns))
+    for n in range(2):
+        table.run(f"insert into {{t}} values ({n}, {given}), ({n}, {nulls})")
+    keys = sorted(table.files(), key=str)
+    assert len(keys) == 2
+    for key in keys:
+        assert table.compact(touched=frozenset({key})).errors == []
+        assert table.files()[key] == 1
+
+
+def test_a_partition_column_with_a_dot_is_refused_and_nothing_is_rewritten(spark: Any) -> None:
+    table = SmallTable.create(
+        spark,
+        columns="id bigint, `a.b` int",
+        layout="partitioned by (`a.b`)",
+        properties="'delta.columnMapping.mode' = 'name'",
+    )
+    for _ in range(2):
+        table.run("insert into {t} values (1, 1), (2, 2)")
+    result = table.compact(touched=frozenset({("1",)}))
+    assert "has a dot in its name" in result.sentence()
+    assert "OPTIMIZE" not in table.operations()
+
+
+def test_with_column_mapping_only_the_modified_partition_is_rewritten(spark: Any) -> None:
+    """Delta's own auto compaction rewrites the others too."""
+    table = SmallTable.create(
+        spark, layout="partitioned by (p)", properties="'delta.columnMapping.mode' = 'name'"
+    )
+    for p in ("1", "2", "3", "4"):
+        table.append(2, p=p)
+    table.compact(touched=frozenset({("1",)}))
+    assert table.files() == {("1",): 1, ("2",): 2, ("3",): 2, ("4",): 2}
