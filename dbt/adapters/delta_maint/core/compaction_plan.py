@@ -192,7 +192,7 @@ def shared_thresholds(works: Iterable[PartitionWork]) -> list[tuple[int, list[Pa
 
     >>> def work(low, high): return PartitionWork((), "", Action.COMPACT, 0, 0, 0, 0, 0, 0, "", 0, False, low, high)
     >>> [(size, len(group)) for size, group in shared_thresholds([work(1, 5), work(3, None), work(6, 9)])]
-    [(5, 2), (9, 1)]
+    [(5, 1), (9, 2)]
     """
     groups: list[tuple[int, list[PartitionWork]]] = []
     unbounded = 2**62
