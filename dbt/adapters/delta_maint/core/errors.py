@@ -61,3 +61,31 @@ class PredicateError(DeltaMaintError):
 
 class CompactionError(DeltaMaintError):
     """Compaction did not do what its plan says."""
+
+
+class ConversionError(DeltaMaintError):
+    """A folder or table cannot become Delta; nothing was changed."""
+
+
+class PartitionLayoutError(ConversionError):
+    """The partition folders, their values or their declared types do not fit together."""
+
+
+class SchemaMergeError(ConversionError):
+    """The schemas of the files do not make one table."""
+
+
+class ConversionChangedError(ConversionError):
+    """The folder changed while it was being converted."""
+
+
+class ConversionRaceError(ConversionError):
+    """Another writer made the table first; its table stands."""
+
+
+class NotDeltaSourceError(ConversionError):
+    """What was named is not parquet."""
+
+
+class UndoError(DeltaMaintError):
+    """A conversion cannot be taken back; nothing was changed."""
