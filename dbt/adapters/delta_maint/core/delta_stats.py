@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import json
 import struct as binary
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Leaf = tuple[str, "int | None", "str | None", "str | None"]
+# JSON text of min and max, nulls; None is unknown.
+Answer = tuple["str | None", "str | None", "int | None"]
 FileColumn = tuple[tuple[str, ...], str, bool]
 
 DEFAULT_INDEXED_COLUMNS = 32
@@ -139,24 +141,38 @@ class StatsWriter:
         self._tail = ',"tightBounds":true}' if tight_bounds else "}"
 
     def text(
-        self, rows: int, leaves: Sequence[Leaf], plan: Sequence[StatSource | None]
-    ) -> tuple[str, list[int]]:
-        """The JSON, and the columns (positions) that should have bounds but have none."""
-        lows: list[str | None] = []
-        highs: list[str | None] = []
-        nulls: list[str | None] = []
-        without: list[int] = []
-        for place, (column, source) in enumerate(zip(self.columns, plan, strict=True)):
-            low, high, null_count = _answer(source, leaves, rows)
-            lows.append(low)
-            highs.append(high)
-            nulls.append(None if null_count is None else str(null_count))
-            complete = (low is not None and high is not None) or null_count == rows
-            self.files_with_bounds[place] += complete
-            if not complete and column.has_bounds:
-                without.append(place)
+        self,
+        rows: int,
+        leaves: Sequence[Leaf],
+        plan: Sequence[StatSource | None],
+        *,
+        scanned: Mapping[int, Answer] | None = None,
+    ) -> str:
+        """The JSON; `scanned` holds answers by column number that the data gave instead."""
+        answers = self._answers(rows, leaves, plan)
+        for place, answer in (scanned or {}).items():
+            answers[place] = answer
+        for place, answer in enumerate(answers):
+            self.files_with_bounds[place] += _is_complete(answer, rows)
         self.files += 1
-        return self.compose(rows, lows, highs, nulls), without
+        nulls = [None if count is None else str(count) for _, _, count in answers]
+        return self.compose(rows, [a[0] for a in answers], [a[1] for a in answers], nulls)
+
+    def lacking(
+        self, rows: int, leaves: Sequence[Leaf], plan: Sequence[StatSource | None]
+    ) -> list[int]:
+        """Columns, by number, that could have bounds but got none from the footer."""
+        answers = self._answers(rows, leaves, plan)
+        return [
+            place
+            for place, (column, answer) in enumerate(zip(self.columns, answers, strict=True))
+            if column.has_bounds and not _is_complete(answer, rows)
+        ]
+
+    def _answers(
+        self, rows: int, leaves: Sequence[Leaf], plan: Sequence[StatSource | None]
+    ) -> list[Answer]:
+        return [_answer(source, leaves, rows) for source in plan]
 
     def compose(
         self,
@@ -245,9 +261,12 @@ def _scale(type_name: str) -> int:
     return int(type_name.rstrip(")").split(",")[1])
 
 
-def _answer(
-    source: StatSource | None, leaves: Sequence[Leaf], rows: int
-) -> tuple[str | None, str | None, int | None]:
+def _is_complete(answer: Answer, rows: int) -> bool:
+    low, high, nulls = answer
+    return (low is not None and high is not None) or nulls == rows
+
+
+def _answer(source: StatSource | None, leaves: Sequence[Leaf], rows: int) -> Answer:
     if source is None:
         return None, None, None
     if source.is_absent:

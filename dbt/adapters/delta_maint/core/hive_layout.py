@@ -20,6 +20,9 @@ _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 # What Hive escapes in a folder name: control characters and these.
 _UNSAFE = set("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(1, 32)}
 
+# Left as they are in the path of a URI; everything else is percent-encoded.
+URI_SAFE = "/=@!$&'()*+,;~"
+
 PartitionPairs = tuple[tuple[str, str | None], ...]
 
 
@@ -114,7 +117,7 @@ def encode_path(relative_path: str) -> str:
     >>> encode_path("k=a b%3Ac/x.parquet")
     'k=a%20b%253Ac/x.parquet'
     """
-    return quote(relative_path, safe="/=@!$&'()*+,;~")
+    return quote(relative_path, safe=URI_SAFE)
 
 
 def _difference(expected: Sequence[str], names: Sequence[str], folder: str) -> str:

@@ -59,7 +59,8 @@ class JvmDelta:
                 loader.loadClass(name)
             transaction = loader.loadClass("org.apache.spark.sql.delta.OptimisticTransaction")
             arity = {
-                (method.getName(), method.getParameterCount()) for method in transaction.getMethods()
+                (method.getName(), method.getParameterCount())
+                for method in transaction.getMethods()
             }
         except Exception as exc:  # py4j raises several kinds for a class that is not there
             return f"Delta's classes are not in this Spark ({type(exc).__name__})"
@@ -201,9 +202,7 @@ class JvmDelta:
             jvm.java.lang.Class.forName("java.util.function.Function"), parse
         )
         no_more = jvm.java.lang.reflect.Array.newInstance(text, 0)
-        lines = jvm.java.nio.file.Files.lines(
-            jvm.java.nio.file.Paths.get(actions_file, no_more)
-        )
+        lines = jvm.java.nio.file.Files.lines(jvm.java.nio.file.Paths.get(actions_file, no_more))
         try:
             yield jvm.scala.jdk.javaapi.CollectionConverters.asScala(lines.map(function).iterator())
         finally:
