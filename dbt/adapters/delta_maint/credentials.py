@@ -45,6 +45,8 @@ class DeltaMaintCredentials(SparkCredentials):
     startup: str = "auto"
     delta_jars: str | list[str] | None = None
     server_side_parameters: dict[str, Any] = field(default_factory=dict)
+    # Folders below which convert_to_delta may work; empty means anywhere.
+    convert_roots: list[str] = field(default_factory=list)
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:

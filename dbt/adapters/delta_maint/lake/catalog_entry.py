@@ -133,6 +133,15 @@ class SessionCatalog:
                     names.append(label)
         return names
 
+    def usual_location(self, table: tuple[str | None, str, str]) -> str:
+        """The folder a table of this name would get from its schema."""
+        _, schema_name, table_name = table
+        if self._catalog.databaseExists(schema_name):
+            identifier = self._identifier(schema_name, table_name)
+            return path_of_uri(str(self._catalog.defaultTablePath(identifier).toString()))
+        warehouse = self._spark.conf.get("spark.sql.warehouse.dir")
+        return f"{path_of_uri(warehouse).rstrip('/')}/{schema_name}.db/{table_name}"
+
     def restore(self, entry: CatalogEntry) -> None:
         """Gives the catalog back what it held before the conversion."""
         identifier = self._identifier(entry.schema_name, entry.table_name)

@@ -97,8 +97,11 @@ class Converter:
         """Where the log will be: in the source, or for a snapshot in a folder of its own."""
         if not request.is_snapshot:
             return source.files
-        assert request.snapshot_path is not None
-        files = open_files(self._delta, request.snapshot_path)
+        location = request.snapshot_path
+        if location is None:
+            assert request.register_as is not None
+            location = self._catalog.usual_location(request.register_as)
+        files = open_files(self._delta, location)
         require_allowed(files.root, self._allowed_roots)
         inside = (f"{files.root}/".startswith(f"{source.files.root}/")) or (
             f"{source.files.root}/".startswith(f"{files.root}/")
@@ -150,10 +153,8 @@ class Converter:
         had_log_folder = log_files.exists(DELTA_LOG)
         self._spark.conf.set(CONF, self._mark(request, source, plan))
         self._reached("before_commit")
-        if made_folder and log_files.scheme == "file":
-            import os
-
-            os.makedirs(log_files.root, exist_ok=True)
+        if made_folder:
+            log_files.make()
         committed = False
         try:
             with log_files.alone():

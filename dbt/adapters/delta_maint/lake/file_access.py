@@ -59,6 +59,10 @@ class TableFiles(ABC):
     def read_bytes(self, relative: str) -> bytes: ...
 
     @abstractmethod
+    def make(self) -> None:
+        """Creates the root."""
+
+    @abstractmethod
     def rename(self, source: str, target: str) -> None: ...
 
     @abstractmethod
@@ -153,6 +157,9 @@ class LocalFiles(TableFiles):
         with open(self.absolute(relative), "rb") as source:
             return source.read()
 
+    def make(self) -> None:
+        os.makedirs(self.root, exist_ok=True)
+
     def rename(self, source: str, target: str) -> None:
         os.rename(self.absolute(source), self.absolute(target))
 
@@ -241,6 +248,9 @@ class HadoopFiles(TableFiles):
             return bytes(self._delta.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
         finally:
             stream.close()
+
+    def make(self) -> None:
+        self._store.mkdirs(self._path(""))
 
     def rename(self, source: str, target: str) -> None:
         if not self._store.rename(self._path(source), self._path(target)):

@@ -29,6 +29,7 @@ def file_schemas(
 
     def read(schema: Any) -> FileSchema | RejectedFile:
         label = labels[schema.first_file]
+        _refuse_case_clash(schema, label)
         if schema.spark_json is not None:
             try:
                 struct = json.loads(schema.spark_json)
@@ -49,6 +50,19 @@ def file_schemas(
         [schema for schema in found if isinstance(schema, FileSchema)],
         [file for file in found if isinstance(file, RejectedFile)],
     )
+
+
+def _refuse_case_clash(schema: Any, label: str) -> None:
+    """Spark's own error for it names neither the file nor both columns."""
+    names = list(dict.fromkeys(path[0] for path, _, _ in schema.columns))
+    known = {name.lower(): name for name in names}
+    for name in names:
+        other = known[name.lower()]
+        if other != name:
+            raise SchemaMergeError(
+                f"[DELTA_DUPLICATE_COLUMNS_FOUND] Columns {name} and {other} of the file {label} "
+                "differ by case alone, which Spark cannot tell apart: rename one."
+            )
 
 
 def check_readable(

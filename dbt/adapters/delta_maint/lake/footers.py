@@ -72,7 +72,8 @@ class Footers:
             self._batches.append(batch)
             return
         if self._spool is None:
-            self._spool = tempfile.TemporaryFile(prefix="delta_maint-footers-")
+            # Lives as long as this object; it has no name that could be left behind.
+            self._spool = tempfile.TemporaryFile(prefix="delta_maint-footers-")  # noqa: SIM115
         pickle.dump(batch, self._spool, protocol=pickle.HIGHEST_PROTOCOL)
 
     def __iter__(self) -> Iterator[tuple[int, int, int, list[Any] | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from dbt.adapters.delta_maint.core.conversion import ConversionPlan
 from dbt.adapters.delta_maint.core.schema_merge import type_text
@@ -22,6 +23,17 @@ def conversion_lines(plan: ConversionPlan) -> Iterable[str]:
         yield from _summary(plan)
 
 
+def undo_lines(plan: Any) -> Iterable[str]:
+    if plan.outcome == "planned":
+        yield f"{plan.target}: would be parquet again ({plan.files:,} files); nothing was changed"
+    else:
+        yield f"{plan.target}: is parquet again ({plan.files:,} files), as before its conversion"
+    if plan.restores_entry:
+        yield f"  catalog entry {plan.restores_entry}: parquet, with its columns and properties"
+    if plan.drops_entry:
+        yield f"  catalog entry {plan.drops_entry}: removed, the conversion had made it"
+
+
 def _headline(plan: ConversionPlan) -> str:
     amount = f"{plan.files:,} files, {format_bytes(plan.bytes)}, {plan.rows:,} rows"
     if plan.engine == "native" and plan.outcome != "already_delta":
@@ -34,8 +46,6 @@ def _headline(plan: ConversionPlan) -> str:
         return f"{plan.target}: converted{where}: {amount} in {took:.1f} s"
     if plan.outcome == "catalog_repaired":
         return f"{plan.target}: the folder was Delta already; the catalog entry now says so too"
-    if plan.outcome == "undone":
-        return f"{plan.target}: is parquet again, as before its conversion"
     return f"{plan.target}: The table you are trying to convert is already a delta table"
 
 
