@@ -14,6 +14,8 @@ demo: $(READY)
 	@"$(BIN)/python" sample_project/scripts/generate_events.py --late
 	@echo "--- late files have landed: the second run merges them ---"
 	@cd sample_project && "../$(BIN)/dbt" run --no-version-check
+	@echo "--- the month is complete: its parquet folder becomes a Delta table, from the footers ---"
+	@cd sample_project && "../$(BIN)/dbt" run-operation convert_to_delta --args '{source: raw.ride_events}' --no-version-check
 
 test: $(READY) lint
 	@"$(BIN)/python" -m pytest tests

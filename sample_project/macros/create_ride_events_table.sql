@@ -19,3 +19,12 @@
     partitioned by (event_date)
     location '{{ dbt.escape_single_quotes(absolute_path(path)) }}'
 {%- endmacro %}
+
+
+{#- A folder that was converted to Delta knows its files by itself. -#}
+{% macro find_new_partitions() -%}
+    {%- set events = api.Relation.create(database=target.database, schema='raw', identifier='ride_events') -%}
+    {%- if execute and adapter.table_provider(events) == 'parquet' -%}
+        msck repair table raw.ride_events sync partitions
+    {%- endif -%}
+{%- endmacro %}

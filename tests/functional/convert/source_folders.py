@@ -292,7 +292,7 @@ def unsigned_numbers(root: Path) -> None:
     )
 
 
-@folder(rows=3)
+@folder(rows=6)
 def decimals_of_every_width(root: Path) -> None:
     def numbers(*texts: str) -> list[decimal.Decimal]:
         return [decimal.Decimal(text) for text in texts]

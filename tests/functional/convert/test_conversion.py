@@ -81,7 +81,7 @@ def test_a_partitioned_table_keeps_nulls_nested_files_and_moved_partitions(
     name = f"{table}.t"
     spark.sql(
         f"create table {name} (id bigint, k string) using parquet partitioned by (k) "
-        f"tblproperties ('owner' = 'team') location '{root}'"
+        f"tblproperties ('made_by' = 'team') location '{root}'"
     )
     spark.sql(f"alter table {name} add partition (k='a') partition (k=null)")
     spark.sql(f"alter table {name} add partition (k='b') location '{root}/moved'")
@@ -99,7 +99,7 @@ def test_a_partitioned_table_keeps_nulls_nested_files_and_moved_partitions(
     }
     detail = spark.sql(f"describe detail {name}").collect()[0]
     assert detail["format"] == "delta"
-    assert detail["properties"] == {"owner": "team", "delta.appendOnly": "true"}
+    assert detail["properties"] == {"made_by": "team", "delta.appendOnly": "true"}
     assert spark.sql(f"describe history {name}").count() == 1
     assert any("outside" in warning for warning in plan.warnings)
 
@@ -396,7 +396,7 @@ def test_a_table_that_does_not_verify_is_taken_back(
 
 
 def test_full_statistics_read_only_what_the_footers_lack(
-    spark: Any, convert: Any, tmp_path: Path
+    spark: Any, delta: JvmDelta, convert: Any, tmp_path: Path
 ) -> None:
     moments = [dt.datetime(2024, 1, n + 1, 12) for n in range(3)]
     put(
@@ -418,7 +418,11 @@ def test_full_statistics_read_only_what_the_footers_lack(
     assert found["nullCount"] == {"id": 0, "t": 0, "d": 1, "f": 0, "n": 0}
     assert "n" not in found["maxValues"]
     assert {c.name: c.files_with_bounds for c in plan.coverage}["t"] == 1
-    assert spark.sql(f"select count(*) from delta.`{tmp_path}` where n > 100").collect()[0][0] == 1
+    # Spark's own reader believes the footer and skips the row group; Delta must not skip the file.
+    session = Converter(spark, delta, tool_version="test")._spark
+    session.conf.set("spark.sql.parquet.filterPushdown", "false")
+    found = session.sql(f"select count(*) from delta.`{tmp_path}` where n > 100").collect()
+    assert found[0][0] == 1
 
 
 def test_without_statistics_there_are_none(convert: Any, tmp_path: Path) -> None:
@@ -434,16 +438,10 @@ def test_footers_are_read_on_executors_that_do_not_have_this_package(
         put(tmp_path / f"{number}.parquet", {"id": ids(number * 3), "s": ["a", "b", None]})
     monkeypatch.setattr(footers, "FILES_READ_ON_THE_DRIVER", 0)
     monkeypatch.setattr(footers, "FILES_PER_TASK", 2)
-    work, seen = footers.footer_reader.read_footers, []
-
-    def guarded(files: Any, options: Any) -> Any:
-        return work(files, options)
-
-    assert guarded.__module__ != work.__module__
+    monkeypatch.setitem(os.environ, "PYTHONPATH", "")
     plan = convert(path=tmp_path, stats_batch_size=2)
     assert (plan.files, plan.rows) == (3, 9)
     assert [found["maxValues"]["id"] for found in stats(tmp_path)] == [2, 5, 8]
-    assert not seen
 
 
 def test_a_store_behind_hadoop_is_listed_and_read_through_it(
@@ -453,12 +451,9 @@ def test_a_store_behind_hadoop_is_listed_and_read_through_it(
     data = tmp_path / "data"
     by_value(data, "k", ["a b", "c%3Ad"])
     session = Converter(spark, delta, tool_version="test")._spark
-    session.conf.set(f"fs.viewfs.mounttable.{tmp_path.name}.link./lake", f"file://{data}")
-    session.conf.set(
-        f"spark.hadoop.fs.viewfs.mounttable.{tmp_path.name}.link./lake", f"file://{data}"
-    )
+    session.conf.set("fs.viewfs.mounttable.lake.link./data", f"file://{data}")
     converter = Converter(session, delta, tool_version="test")
-    plan = converter.convert(ConvertRequest(path=f"viewfs://{tmp_path.name}/lake"))
+    plan = converter.convert(ConvertRequest(path="viewfs://lake/data"))
     assert (plan.files, plan.rows, plan.partitions) == (2, 6, 2)
     found = spark.sql(f"select distinct k from delta.`{data}`").collect()
     assert sorted(row[0] for row in found) == ["a b", "c:d"]
@@ -493,7 +488,7 @@ def test_undo_gives_back_folder_and_entry(
     name = f"{table}.t"
     spark.sql(
         f"create table {name} (id bigint, k int) using parquet partitioned by (k) "
-        f"tblproperties ('owner' = 'team') location '{tmp_path}'"
+        f"tblproperties ('made_by' = 'team') location '{tmp_path}'"
     )
     spark.sql(f"msck repair table {name}")
     before, content = everything(tmp_path), rows(spark, name)
@@ -507,7 +502,7 @@ def test_undo_gives_back_folder_and_entry(
         assert rows(spark, name) == content
         described = {r[0]: r[1] for r in spark.sql(f"describe extended {name}").collect()}
         assert described["Provider"] == "parquet"
-        assert "owner=team" in described["Table Properties"]
+        assert "made_by=team" in described["Table Properties"]
         assert spark.sql(f"show partitions {name}").count() == 2
 
 

@@ -200,7 +200,7 @@ def cut_max_string(text: str, prefix: int) -> str | None:
         return text
     for end in range(prefix, 2 * prefix + 1):
         if end >= len(text):
-            return text
+            return None
         if text[end] < ASCII_TIE_BREAKER:
             return text[:end] + ASCII_TIE_BREAKER
         if text[end] < HIGHEST_CHARACTER:

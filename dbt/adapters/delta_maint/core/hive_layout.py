@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from dbt.adapters.delta_maint.core.errors import PartitionLayoutError
 
@@ -20,8 +19,11 @@ _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 # What Hive escapes in a folder name: control characters and these.
 _UNSAFE = set("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(1, 32)}
 
-# Left as they are in the path of a URI; everything else is percent-encoded.
-URI_SAFE = "/=@!$&'()*+,;~"
+# What java.net.URI encodes in a path, and Delta with it. Other characters outside of ASCII stay: VACUUM
+# compares this text with the names it lists, so it has to be the very same.
+_URI_ENCODED = re.compile(
+    '[\\x00-\\x20"#%:<>?\\[\\\\\\]^`{|}\\x7f-\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
+)
 
 PartitionPairs = tuple[tuple[str, str | None], ...]
 
@@ -117,7 +119,9 @@ def encode_path(relative_path: str) -> str:
     >>> encode_path("k=a b%3Ac/x.parquet")
     'k=a%20b%253Ac/x.parquet'
     """
-    return quote(relative_path, safe=URI_SAFE)
+    return _URI_ENCODED.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), relative_path
+    )
 
 
 def _difference(expected: Sequence[str], names: Sequence[str], folder: str) -> str:

@@ -7,10 +7,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from dbt.adapters.delta_maint.core import delta_stats
-from dbt.adapters.delta_maint.core.hive_layout import URI_SAFE, encode_path
+from dbt.adapters.delta_maint.core.hive_layout import encode_path
 from dbt.adapters.delta_maint.core.log_actions import AddFile, add_line
 from dbt.adapters.delta_maint.lake.file_access import FileEntry, TableFiles
 from dbt.adapters.delta_maint.lake.footers import Footers
@@ -103,10 +102,10 @@ class ActionsWriter:
             return encode_path(entry.path)
         path = entry.path if is_absolute(entry.path) else self._files.absolute(entry.path)
         if path.startswith("/"):
-            return "file://" + quote(path, safe=URI_SAFE)
+            return "file://" + encode_path(path)
         scheme, _, rest = path.partition("://")
         authority, slash, inside = rest.partition("/")
-        return f"{scheme}://{authority}{slash}{quote(inside, safe=URI_SAFE)}"
+        return f"{scheme}://{authority}{slash}{encode_path(inside)}"
 
 
 def is_absolute(path: str) -> bool:

@@ -68,7 +68,7 @@ def stored_values(
 ) -> list[RawValues]:
     """The values as Delta keeps them, file by file; equal folders are worked out once."""
     known: dict[RawValues, RawValues] = {}
-    for raw in set(listing.values):
+    for raw in sorted(set(listing.values), key=lambda values: [text or "" for text in values]):
         values = []
         for text, column in zip(raw, partitions, strict=True):
             try:

@@ -317,7 +317,8 @@ class Planner:
             created_ms=int(time.time() * 1000),
         )
         try:
-            draft = self._delta.draft(self._log_files.location, line)
+            asked = dict(self._request.properties)
+            draft = self._delta.draft(self._log_files.location, line, asked=asked)
         except Exception as exc:
             raise ConversionError(
                 f"Delta does not take {self._source.label} as a table: {telling_sentence(exc)}"

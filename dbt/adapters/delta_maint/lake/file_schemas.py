@@ -39,7 +39,7 @@ def file_schemas(
                 pass
         try:
             # A file name may hold what looks like a pattern.
-            found = spark.read.option("globPaths", "false").parquet(paths[schema.first_file])
+            found = spark.read.option("__globPaths__", "false").parquet(paths[schema.first_file])
             return FileSchema(label, json.loads(found.schema.json()))
         except Exception as exc:  # Spark has many errors for a type it cannot read
             reason = telling_sentence(exc).splitlines()[0]
@@ -83,7 +83,7 @@ def check_readable(
     def check(distinct: Any) -> str | None:
         path = paths[distinct.first_file]
         try:
-            spark.read.schema(schema).option("globPaths", "false").parquet(path).head(1)
+            spark.read.schema(schema).option("__globPaths__", "false").parquet(path).head(1)
         except Exception as exc:  # whatever Spark says about the file, it is the finding
             reason = telling_sentence(exc).splitlines()[0]
             return f"{labels[distinct.first_file]}: {reason}"

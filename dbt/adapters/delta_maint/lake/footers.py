@@ -127,6 +127,7 @@ def reader_options(
         "names": delta_stats.indexed_names(properties),
         "without": frozenset(name.lower() for name in partition_columns),
         "wanted": {},
+        "on_executors": True,
         "threads": THREADS_PER_TASK,
     }
 
@@ -143,21 +144,27 @@ def _read(
         yield _read_through_hadoop(files, entries, numbers, options, outside)
         return
     paths = [(number, _local_path(files, entries[number])) for number in numbers]
-    if len(entries) <= FILES_READ_ON_THE_DRIVER:
-        yield footer_reader.read_footers(paths, options)
-        return
-    yield from _read_on_executors(spark, paths, options)
+    if len(entries) > FILES_READ_ON_THE_DRIVER and options["on_executors"]:
+        try:
+            yield from _read_on_executors(spark, paths, options)
+            return
+        except Exception as exc:
+            if "No module named 'pyarrow'" not in str(exc):
+                raise
+            # Workers of another Python: slower from here, but the same answer.
+            options["on_executors"] = False
+    yield footer_reader.read_footers(paths, options)
 
 
 def _read_on_executors(
     spark: Any, paths: list[tuple[int, str]], options: dict[str, Any]
-) -> Iterator[tuple[list[Any], list[Any]]]:
+) -> list[tuple[list[Any], list[Any]]]:
     ship_by_value()
     chunks = [paths[at : at + FILES_PER_TASK] for at in range(0, len(paths), FILES_PER_TASK)]
     work = footer_reader.read_footers
     context = spark.sparkContext
     job = context.parallelize(chunks, len(chunks)).map(lambda chunk: work(chunk, options))
-    yield from job.collect()
+    return list(job.collect())
 
 
 def _read_through_hadoop(

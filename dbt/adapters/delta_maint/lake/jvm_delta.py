@@ -76,9 +76,14 @@ class JvmDelta:
             log = self._delta.DeltaLog.forTable(self.session, path)
             return int(log.update(False, self._none, self._none).version())
 
-    def draft(self, path: str, metadata_line: str) -> DraftTable:
-        """Hands a new table's metadata to Delta, which adds defaults, checks it and derives the protocol."""
+    def draft(self, path: str, metadata_line: str, *, asked: dict[str, str]) -> DraftTable:
+        """Hands a new table's metadata to Delta, which adds defaults, checks it and derives the protocol.
+
+        `asked` are properties a person wrote: one that Delta does not know is an error.
+        """
         with self._active():
+            configs = getattr(getattr(self._delta, "DeltaConfigs$"), "MODULE$")
+            configs.validateConfigurations(self._scala_map(asked))
             self._delta.DeltaLog.invalidateCache(self.session, self.hadoop_path(path))
             log = self._delta.DeltaLog.forTable(self.session, path)
             transaction = log.startTransaction(self._none, self._none)
@@ -116,8 +121,6 @@ class JvmDelta:
             self.jvm.scala.Some(catalog_table) if catalog_table else self._none,
             self.jvm.scala.Some("parquet"),
         )
-        empty = getattr(self.jvm.scala.collection.immutable, "Map$")
-        empty_map = getattr(empty, "MODULE$").empty()
         with self._active(), self._action_lines(actions_file) as actions:
             draft.log.createLogDirectoriesIfNotExists()
             result = draft.transaction.commitLarge(
@@ -125,18 +128,22 @@ class JvmDelta:
                 actions,
                 self.jvm.scala.Some(draft.transaction.protocol()),
                 operation,
-                self._scala_map({"numConvertedFiles": str(files)}, empty_map),
-                empty_map,
+                self._scala_map({}),
+                self._scala_map({"numConvertedFiles": str(files)}),
             )
         return int(result._1())
 
     def committed(self, path: str) -> CommittedTable:
+        """The table as Delta reads it back; the count is its own, from the checkpoint it replayed."""
         with self._active():
             log = self._delta.DeltaLog.forTable(self.session, path)
             snapshot = log.update(False, self._none, self._none)
+            checkpoint = log.readLastCheckpointFile()
+            counted = checkpoint.get().numOfAddFiles() if checkpoint.isDefined() else self._none
+            files = counted.get() if counted.isDefined() else snapshot.numOfFiles()
             return CommittedTable(
                 version=int(snapshot.version()),
-                files=int(snapshot.numOfFiles()),
+                files=int(files),
                 schema=json.loads(snapshot.metadata().schemaString()),
             )
 
@@ -214,8 +221,9 @@ class JvmDelta:
             values.add(item)
         return self.jvm.scala.jdk.javaapi.CollectionConverters.asScala(values).toSeq()
 
-    def _scala_map(self, pairs: dict[str, str], empty: Any) -> Any:
-        found = empty
+    def _scala_map(self, pairs: dict[str, str]) -> Any:
+        companion = getattr(self.jvm.scala.collection.immutable, "Map$")
+        found = getattr(companion, "MODULE$").empty()
         for key, value in pairs.items():
             found = found.updated(key, value)
         return found

@@ -58,7 +58,7 @@ def _scan(
     tops = {column.path[0] for column in columns}
     fields = [field for field in schema["fields"] if field["name"] in tops]
     wanted = StructType.fromJson({"type": "struct", "fields": fields})
-    frame = spark.read.schema(wanted).option("globPaths", "false").parquet(*paths)
+    frame = spark.read.schema(wanted).option("__globPaths__", "false").parquet(*paths)
     answers = []
     for number, column in enumerate(columns):
         value = f.col(".".join(identifier(part) for part in column.path))

@@ -1,0 +1,215 @@
+"""How long a parquet folder takes to become Delta: ours against the native command and deltalake.
+
+All sides run in one process on the same files, interleaved round by round; between runs only the log is
+removed. Wall time and CPU time of the whole process tree are printed with their ratios, then how many
+columns got their bounds in every file and how many files one and the same query has to open.
+
+    python benchmarks/bench_convert.py                     quick: 300 files of about 450 KB
+    python benchmarks/bench_convert.py medium wide         2,000 x 450 KB with 17 and with 200 columns
+    python benchmarks/bench_convert.py large tiny --rounds 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import json
+import os
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+@dataclass(frozen=True)
+class Dataset:
+    files: int
+    rows: int
+    columns: int = 17
+
+
+DATASETS = {
+    "quick": Dataset(300, 3_700),
+    "large": Dataset(200, 165_000),
+    "medium": Dataset(2_000, 3_700),
+    "wide": Dataset(2_000, 290, 200),
+    "tiny": Dataset(20_000, 110),
+}
+
+
+def write_files(root: Path, dataset: Dataset) -> None:
+    """Seventeen columns of every kind, or many numbers; only `id` differs from file to file."""
+    draw = random.Random(1)
+    rows = dataset.rows
+    noise = [draw.random() for _ in range(rows)]
+    columns: dict[str, Any] = {
+        "amount": pa.array([int(x * 1e6) for x in noise], pa.decimal128(18, 2)),
+        "ratio": pa.array(noise, pa.float64()),
+        "code": pa.array([int(x * 1e4) for x in noise], pa.int32()),
+        "kind": pa.array([f"kind-{int(x * 40)}" for x in noise]),
+        "text": pa.array([f"{x:.17f}" for x in noise]),
+        "at": pa.array(
+            [dt.datetime(2024, 1, 1) + dt.timedelta(seconds=x * 1e6) for x in noise],
+            pa.timestamp("us", "UTC"),
+        ),
+        "day": pa.array([dt.date(2024, 1, 1) + dt.timedelta(days=int(x * 300)) for x in noise]),
+        "flag": pa.array([x > 0.5 for x in noise]),
+    }
+    while len(columns) < dataset.columns - 1:
+        columns[f"n{len(columns)}"] = pa.array([int(x * 1e9) + len(columns) for x in noise])
+    for number in range(dataset.files):
+        folder = root / f"part={number % 20}"
+        folder.mkdir(parents=True, exist_ok=True)
+        first = number * rows
+        table = pa.table({"id": pa.array(range(first, first + rows), pa.int64()), **columns})
+        pq.write_table(table, folder / f"{number}.parquet")
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and everything it started."""
+    ticks = 0
+    parents: dict[int, int] = {}
+    times: dict[int, int] = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+            parents[int(entry)] = int(fields[1])
+            times[int(entry)] = sum(int(field) for field in fields[11:15])
+    for pid, spent in times.items():
+        above: int | None = pid
+        while above and above != os.getpid():
+            above = parents.get(above)
+        ticks += spent if above == os.getpid() else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def spark_session(work: Path) -> Iterator[Any]:
+    from dbt.adapters.delta_maint.environments.session import SessionEnvironment
+    from dbt.adapters.delta_maint.environments.session_settings import resolve_settings
+
+    environment = SessionEnvironment(
+        resolve_settings(
+            project_root=work,
+            warehouse=None,
+            catalog="in_memory",
+            catalog_path=None,
+            master="local[*]",
+            driver_memory=None,
+            startup="standard",
+            delta_jars=None,
+            confs={},
+        )
+    )
+    try:
+        yield environment.open().spark
+    finally:
+        environment.close()
+
+
+def engines(spark: Any, root: Path) -> dict[str, Callable[[], None]]:
+    from dbt.adapters.delta_maint.core.conversion import ConvertRequest
+    from dbt.adapters.delta_maint.lake.converter import Converter
+    from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
+    from deltalake import convert_to_deltalake
+
+    delta = JvmDelta.probe(spark)
+    assert isinstance(delta, JvmDelta), delta
+    by = "PARTITIONED BY (part int)"
+
+    def ours() -> None:
+        Converter(spark, delta, tool_version="bench").convert(ConvertRequest(path=str(root)))
+
+    return {
+        "ours": ours,
+        "native with statistics": lambda: spark.sql(f"CONVERT TO DELTA parquet.`{root}` {by}"),
+        "native without": lambda: spark.sql(
+            f"CONVERT TO DELTA parquet.`{root}` NO STATISTICS {by}"
+        ),
+        "deltalake": lambda: convert_to_deltalake(
+            str(root),
+            partition_by=pa.schema([("part", pa.int32())]),
+            partition_strategy="hive",
+        ),
+    }
+
+
+def forget(spark: Any, root: Path) -> None:
+    shutil.rmtree(root / "_delta_log", ignore_errors=True)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+def judge(spark: Any, root: Path, dataset: Dataset) -> str:
+    """Columns with bounds in every file, and the files that one query opens."""
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    complete: set[str] | None = None
+    for line in (root / "_delta_log" / f"{0:020}.json").read_text().splitlines():
+        add = json.loads(line).get("add")
+        if add is None:
+            continue
+        stats = json.loads(add.get("stats") or "{}")
+        names = set(stats.get("minValues", {})) & set(stats.get("maxValues", {}))
+        complete = names if complete is None else complete & names
+    middle = dataset.files * dataset.rows // 2
+    query = f"select * from delta.`{root}` where id between {middle} and {middle + 10}"
+    opened = len(spark.sql(query).inputFiles())
+    return (
+        f"bounds for {len(complete or ())} columns, query opens {opened} of {dataset.files} files"
+    )
+
+
+def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
+    root = work / name
+    write_files(root, dataset)
+    size = sum(path.stat().st_size for path in root.rglob("*.parquet"))
+    print(f"{name}: {dataset.files:,} files, {size / 1e6:,.0f} MB, {dataset.columns} columns")
+    wall: dict[str, list[float]] = {}
+    cpu: dict[str, list[float]] = {}
+    verdicts: dict[str, str] = {}
+    with spark_session(work) as spark:
+        sides = engines(spark, root)
+        # One unmeasured round each: Spark compiles and caches on first use, whoever comes first.
+        for number in range(-1, rounds):
+            for side, convert in sides.items():
+                forget(spark, root)
+                began, spent = time.perf_counter(), cpu_seconds()
+                convert()
+                if number >= 0:
+                    wall.setdefault(side, []).append(time.perf_counter() - began)
+                    cpu.setdefault(side, []).append(cpu_seconds() - spent)
+                    verdicts[side] = verdicts.get(side) or judge(spark, root, dataset)
+    own_wall, own_cpu = statistics.median(wall["ours"]), statistics.median(cpu["ours"])
+    for side in sides:
+        took, spent = statistics.median(wall[side]), statistics.median(cpu[side])
+        print(
+            f"  {side:<24} {took:6.2f} s wall, {spent:6.2f} s CPU; to ours {took / own_wall:5.2f} x "
+            f"wall, {spent / own_cpu:5.2f} x CPU; {verdicts[side]}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("datasets", nargs="*", default=["quick"], choices=[*DATASETS, "quick"])
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    for name in arguments.datasets:
+        work = Path(tempfile.mkdtemp(prefix="bench-convert-"))
+        try:
+            run(name, DATASETS[name], arguments.rounds, work)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
