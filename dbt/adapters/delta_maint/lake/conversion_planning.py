@@ -6,6 +6,7 @@ Ends with the actions of version 0 in a file on the driver and with the plan tha
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -65,6 +66,7 @@ from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
 DELTA = "spark.databricks.delta"
 DEFAULTS = f"{DELTA}.properties.defaults."
 SHOWN_BAD_FILES = 20
+_EMPTY_VALUE = re.compile(r"(?:^|/)[^/=]+=/")
 
 
 @dataclass(frozen=True)
@@ -357,6 +359,8 @@ class Planner:
                 f"the log takes {format_bytes(plan.log_bytes)}: a smaller "
                 f"{delta_stats.NUM_INDEXED_PROPERTY} in properties makes it smaller"
             )
+        if any(_EMPTY_VALUE.search(entry.path) for entry in listing.files):
+            self._warnings.append("a partition folder without a value (`name=`) is read as null")
         if listing.outside:
             self._warnings.append(
                 f"{len(listing.outside):,} partition(s) lie outside of the table's folder and are "
