@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from dbt.adapters.delta_maint.__version__ import version
+from dbt.adapters.delta_maint.connections import project_root
 from dbt.adapters.delta_maint.core.conversion import ConversionPlan, ConvertRequest
 from dbt.adapters.delta_maint.core.errors import ConfigError, DeltaMaintError
+from dbt.adapters.delta_maint.credentials import ConnectionMethod
 from dbt.adapters.delta_maint.lake.catalog_entry import SessionCatalog
 from dbt.adapters.delta_maint.lake.conversion_undo import Undoer
 from dbt.adapters.delta_maint.lake.converter import Converter
@@ -31,6 +34,7 @@ from dbt.adapters.delta_maint.report.conversion_text import conversion_lines, un
 from dbt_common.events.base_types import EventLevel
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import Note
+from dbt_common.exceptions import DbtRuntimeError
 
 REPORT_FOLDER = Path("delta_maint")
 SOURCE_META_KEY = "delta_maint"
@@ -56,7 +60,35 @@ class ConversionRun:
         self._target_path = target_path
         self._allowed_roots = allowed_roots
 
+    @classmethod
+    def of_adapter(cls, adapter: Any) -> ConversionRun:
+        """On the connection that this thread of dbt has open."""
+        credentials = adapter.config.credentials
+        handle = adapter.connections.get_thread_connection().handle
+        is_session = credentials.method == ConnectionMethod.SESSION
+        if is_session:
+            handle.mark_thread()
+        root = project_root(credentials)
+        return cls(
+            spark=handle.spark if is_session else None,
+            run_sql=lambda sql: adapter.execute(sql, fetch=True)[1].rows,
+            default_schema=credentials.schema,
+            project_root=root,
+            target_path=root / adapter.config.target_path,
+            allowed_roots=tuple(credentials.convert_roots),
+        )
+
     def convert(self, given: Mapping[str, Any], sources: Mapping[str, Any]) -> list[dict[str, Any]]:
+        with as_dbt_error():
+            return self._convert(given, sources)
+
+    def undo(self, given: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, Any]:
+        with as_dbt_error():
+            return self._undo(given, sources)
+
+    def _convert(
+        self, given: Mapping[str, Any], sources: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
         arguments = parse_arguments(given)
         requests = list(self._requests(arguments, sources))
         delta = self._delta()
@@ -85,7 +117,7 @@ class ConversionRun:
             )
         return [plan.as_dict() for plan in plans]
 
-    def undo(self, given: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, Any]:
+    def _undo(self, given: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, Any]:
         arguments = parse_arguments(given, operation="undo_convert")
         delta = self._delta()
         if isinstance(delta, str):
@@ -208,6 +240,14 @@ def source_location(node: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]
         options = dict(own)
         return options.pop("location", None) or _external_location(node), options
     return _external_location(node), {}
+
+
+@contextmanager
+def as_dbt_error() -> Iterator[None]:
+    try:
+        yield
+    except DeltaMaintError as exc:
+        raise DbtRuntimeError(str(exc)) from exc
 
 
 def tell(line: str) -> None:

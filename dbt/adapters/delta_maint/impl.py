@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -378,7 +378,6 @@ class DeltaMaintAdapter(SparkAdapter):
     def compact(self, graph: dict[str, Any], arguments: dict[str, Any]) -> list[Report]:
         return self._compaction.run_operation(self, graph, arguments)
 
-
     # -- conversion ---------------------------------------------------------------------------
 
     @available.parse(lambda *a, **k: [])
@@ -386,29 +385,11 @@ class DeltaMaintAdapter(SparkAdapter):
         self, arguments: dict[str, Any], sources: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """Parquet becomes Delta; what was planned and done comes back, target by target."""
-        return self._conversion(lambda run: run.convert(arguments, sources))  # type: ignore[no-any-return]
+        return ConversionRun.of_adapter(self).convert(arguments, sources)
 
     @available.parse(lambda *a, **k: {})
     def undo_convert(self, arguments: dict[str, Any], sources: dict[str, Any]) -> dict[str, Any]:
-        return self._conversion(lambda run: run.undo(arguments, sources))  # type: ignore[no-any-return]
-
-    def _conversion(self, work: Callable[[ConversionRun], Any]) -> Any:
-        handle = self.connections.get_thread_connection().handle
-        is_session = self._credentials.method == ConnectionMethod.SESSION
-        if is_session:
-            handle.mark_thread()
-        run = ConversionRun(
-            spark=handle.spark if is_session else None,
-            run_sql=lambda sql: self.execute(sql, fetch=True)[1].rows,
-            default_schema=self._credentials.schema,
-            project_root=project_root(self._credentials),
-            target_path=project_root(self._credentials) / self.config.target_path,
-            allowed_roots=tuple(self._credentials.convert_roots),
-        )
-        try:
-            return work(run)
-        except DeltaMaintError as exc:
-            raise DbtRuntimeError(str(exc)) from exc
+        return ConversionRun.of_adapter(self).undo(arguments, sources)
 
     # -- seeds --------------------------------------------------------------------------------
 
