@@ -159,3 +159,46 @@ class TestHookAndOperation:
             ["run-operation", "compact", "--args", arguments], expect_pass=False
         )
         assert sentence in output
+
+
+class TestEdges:
+    """Trouble is a warning unless the model says otherwise; batches and deferral wait for the end."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        broken = "{'policy': 'eager', 'zorder': 'nowhere'"
+        batches = (
+            "{{ config(materialized='incremental', incremental_strategy='microbatch', "
+            "event_time='at', batch_size='day', begin='2026-01-01', auto_compact={'policy': 'eager'}"
+            ") }} select id, timestamp'2026-01-01 00:00:00' + make_interval(0, 0, 0, cast(id % 2 as int)) "
+            "as at from range(0, 8, 1, 2)"
+        )
+        native = (
+            "auto_compact=true, pre_hook='set spark.databricks.delta.autoCompact.enabled = true'"
+        )
+        return {
+            "warned.sql": model(f"auto_compact={broken}}}"),
+            "failed.sql": model(f"auto_compact={broken}, 'on_error': 'fail'}}"),
+            "batched.sql": batches,
+            "native.sql": model(native),
+        }
+
+    def test_edges(self, project: Any) -> None:
+        results, output = run_dbt_and_capture(
+            ["run", "--event-time-start", "2026-01-01", "--event-time-end", "2026-01-03"],
+            expect_pass=False,
+        )
+        statuses = {result.node.name: str(result.status) for result in results}
+        assert statuses == {
+            "warned": "success",
+            "failed": "error",
+            "batched": "success",
+            "native": "success",
+        }
+        assert output.count("nowhere") >= 2
+        assert "OPTIMIZE" not in operations(project, "warned") + operations(project, "batched")
+        # Deferred, because it has batches; and nothing at the end would do it.
+        assert output.count('add on-run-end: "{{ compact_deferred() }}"') == 1
+        assert "native`: left to Delta's own" in output
+        rows = project.run_sql(f"select count(*) from {project.test_schema}.batched", fetch="one")
+        assert rows[0] == 8
