@@ -375,6 +375,21 @@ def test_a_commit_that_fails_half_way_leaves_nothing(
     assert everything(tmp_path) == before
 
 
+def test_a_commit_that_landed_but_was_reported_failed_counts(
+    spark: Any, convert: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "a.parquet", {"id": ids()})
+    good = JvmDelta.commit
+
+    def landed(self: JvmDelta, draft: Any, actions_file: str, **keys: Any) -> int:
+        good(self, draft, actions_file, **keys)
+        raise OSError("the checkpoint could not be written")
+
+    monkeypatch.setattr(JvmDelta, "commit", landed)
+    assert convert(path=tmp_path).outcome == "converted"
+    assert rows(spark, f"delta.`{tmp_path}`") == [(0,), (1,), (2,)]
+
+
 def test_a_table_that_does_not_verify_is_taken_back(
     convert: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -504,6 +519,18 @@ def test_undo_gives_back_folder_and_entry(
         assert described["Provider"] == "parquet"
         assert "made_by=team" in described["Table Properties"]
         assert spark.sql(f"show partitions {name}").count() == 2
+
+
+def test_undo_without_the_entry_of_that_time_gives_back_the_folder(
+    spark: Any, delta: JvmDelta, convert: Any, table: str, tmp_path: Path
+) -> None:
+    put(tmp_path / "a.parquet", {"id": ids()})
+    spark.sql(f"create table {table}.t (id bigint) using parquet location '{tmp_path}'")
+    convert(table=(None, table, "t"))
+    spark.sql(f"drop table {table}.t")
+    plan = Undoer(spark, delta).undo(path=str(tmp_path))
+    assert (plan.outcome, plan.restores_entry) == ("undone", None)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
 def test_undo_takes_away_an_entry_that_the_conversion_made(

@@ -74,6 +74,8 @@ class Undoer:
                     f"{entry.name} was a Hive table, whose entry Spark cannot change back: remove "
                     f"{files.absolute(DELTA_LOG)} and declare the table anew."
                 )
+            if entry is not None and not self._still_names(entry, files):
+                entry = None
             is_ours = named is not None and named.provider == "delta" and entry is None
             plan = UndoPlan(
                 target=label,
@@ -82,6 +84,8 @@ class Undoer:
                 restores_entry=entry.name if entry else None,
                 drops_entry=named.name if is_ours and named is not None else None,
             )
+            if is_ours and named is not None and named.is_managed:
+                raise UndoError(f"{label} is a managed table that no conversion made.")
             if dry_run:
                 return plan
             if folder == DELTA_LOG:
@@ -89,8 +93,6 @@ class Undoer:
             if entry is not None:
                 self._catalog.restore(entry)
             if is_ours and named is not None:
-                if named.is_managed:
-                    raise UndoError(f"{label} is a managed table that no conversion made.")
                 self._spark.sql(f"DROP TABLE {named.sql_name}")
             files.remove_tree(folder)
             if mark.details.get("mode") == "snapshot":
@@ -114,6 +116,11 @@ class Undoer:
         if provider not in ("parquet", "delta"):
             refuse_foreign(provider, path)
         return location, location, None
+
+    def _still_names(self, entry: CatalogEntry, files: TableFiles) -> bool:
+        """Whether the entry of that time is there and is the table of this folder."""
+        found = self._catalog.find((None, entry.schema_name, entry.table_name))
+        return found is not None and open_files(self._delta, found.location).root == files.root
 
     def _log_folder(self, files: TableFiles, label: str) -> str:
         if files.exists(DELTA_LOG):
@@ -142,6 +149,12 @@ def remove_version_zero(files: TableFiles, delta: JvmDelta) -> None:
     delta.forget(files.location)
 
 
+def conversion_run(files: TableFiles) -> str | None:
+    """Which run of ours wrote version 0; None when it was somebody else."""
+    mark = _mark_of(_commit_info(files, DELTA_LOG))
+    return None if mark is None else str(mark.details.get("run"))
+
+
 def _move_aside(files: TableFiles, label: str) -> str:
     aside = f"{ASIDE}{uuid.uuid4().hex}"
     files.rename(DELTA_LOG, aside)
@@ -154,15 +167,24 @@ def _move_aside(files: TableFiles, label: str) -> str:
 
 
 def _read_our_commit(files: TableFiles, folder: str, label: str) -> tuple[CommitMark, int]:
-    info: dict[str, Any] = {}
-    for line in files.read_bytes(f"{folder}/{VERSION_ZERO}").splitlines():
-        if line.startswith(b'{"commitInfo"'):
-            info = json.loads(line)["commitInfo"]
-            break
-    mark = read_mark(info.get("userMetadata"))
-    if info.get("operation") != "CONVERT" or mark is None or mark.action != "convert":
+    info = _commit_info(files, folder)
+    mark = _mark_of(info)
+    if mark is None:
         raise UndoError(
             f"{label} was not made by convert_to_delta (its version 0 is a "
             f"{info.get('operation', 'commit without commitInfo')}), so it is not taken back."
         )
     return mark, int(info.get("operationParameters", {}).get("numFiles", 0))
+
+
+def _commit_info(files: TableFiles, folder: str) -> dict[str, Any]:
+    for line in files.read_bytes(f"{folder}/{VERSION_ZERO}").splitlines():
+        if line.startswith(b'{"commitInfo"'):
+            return dict(json.loads(line)["commitInfo"])
+    return {}
+
+
+def _mark_of(info: dict[str, Any]) -> CommitMark | None:
+    mark = read_mark(info.get("userMetadata"))
+    is_ours = info.get("operation") == "CONVERT" and mark is not None and mark.action == "convert"
+    return mark if is_ours else None

@@ -11,6 +11,7 @@ log store lets one win; on a local disk, where Delta's store only keeps threads 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,7 +35,7 @@ from dbt.adapters.delta_maint.lake.conversion_source import (
     require_allowed,
     resolve,
 )
-from dbt.adapters.delta_maint.lake.conversion_undo import remove_version_zero
+from dbt.adapters.delta_maint.lake.conversion_undo import conversion_run, remove_version_zero
 from dbt.adapters.delta_maint.lake.file_access import TableFiles, open_files
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
@@ -71,10 +72,12 @@ class Converter:
         self._allowed_roots = allowed_roots
         self._observer = observer
         self._began = 0.0
+        self._run_id = ""
         self._seconds: dict[str, float] = {}
 
     def convert(self, request: ConvertRequest) -> ConversionPlan:
         self._began, self._seconds = time.perf_counter(), {}
+        self._run_id = uuid.uuid4().hex
         source = resolve(request, self._delta, self._catalog, allowed_roots=self._allowed_roots)
         log_files = self._log_files(request, source)
         done = self._already_done(request, source, log_files)
@@ -160,14 +163,7 @@ class Converter:
             with log_files.alone():
                 self._refuse_taken(log_files)
                 refuse_changes(prepared.listing, planner.list_again())
-                version = self._delta.commit(
-                    prepared.draft,
-                    prepared.actions_file,
-                    files=plan.files,
-                    partitioned_by=[name for name, _ in request.partition_by or ()],
-                    collects_statistics=request.statistics != "none",
-                    catalog_table=source.entry.name if source.entry else None,
-                )
+                version = self._commit_version_zero(request, source, log_files, prepared, plan)
                 committed = True
             self._reached("committed")
             self._verify(log_files, plan)
@@ -186,6 +182,29 @@ class Converter:
         plan = self._registered(request, log_files, plan)
         self._reached("registered")
         return replace(plan, seconds=self._seconds)
+
+    def _commit_version_zero(
+        self,
+        request: ConvertRequest,
+        source: Source,
+        log_files: TableFiles,
+        prepared: Prepared,
+        plan: ConversionPlan,
+    ) -> int:
+        try:
+            return self._delta.commit(
+                prepared.draft,
+                prepared.actions_file,
+                files=plan.files,
+                partitioned_by=[name for name, _ in request.partition_by or ()],
+                collects_statistics=request.statistics != "none",
+                catalog_table=source.entry.name if source.entry else None,
+            )
+        except Exception:
+            # An error after the commit (its checkpoint, say) does not unmake the table.
+            if log_version(log_files) == 0 and conversion_run(log_files) == self._run_id:
+                return 0
+            raise
 
     def _refuse_taken(self, log_files: TableFiles) -> None:
         if log_version(log_files) >= 0:
@@ -291,7 +310,11 @@ class Converter:
         )
 
     def _mark(self, request: ConvertRequest, source: Source, plan: ConversionPlan) -> str:
-        details: dict[str, Any] = {"statistics": request.statistics, "mode": request.mode}
+        details: dict[str, Any] = {
+            "run": self._run_id,
+            "statistics": request.statistics,
+            "mode": request.mode,
+        }
         if plan.rejected:
             details["rejected_files"] = len(plan.rejected)
         if source.entry is not None:
