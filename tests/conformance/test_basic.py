@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+from dbt.adapters.delta_maint.catalog_rows import STATISTICS
+from dbt.tests.adapter.basic import expected_catalog as catalogs
 from dbt.tests.adapter.basic.test_adapter_methods import BaseAdapterMethod
 from dbt.tests.adapter.basic.test_base import BaseSimpleMaterializations
 from dbt.tests.adapter.basic.test_docs_generate import BaseDocsGenerate, BaseDocsGenReferences
@@ -20,6 +23,8 @@ from dbt.tests.adapter.basic.test_snapshot_check_cols import BaseSnapshotCheckCo
 from dbt.tests.adapter.basic.test_snapshot_timestamp import BaseSnapshotTimestamp
 from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
+from dbt.tests.util import AnyInteger
+from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
 
 class TestAdapterMethod(BaseAdapterMethod):
@@ -30,12 +35,49 @@ class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
 
 
+def statistics(**values):
+    """What a Delta table's catalog entry counts."""
+    counted = {
+        key: {
+            "id": key,
+            "label": label,
+            "value": values.get(key, AnyInteger()),
+            "include": True,
+            "description": text,
+        }
+        for key, (label, text) in STATISTICS.items()
+    }
+    return {**counted, "has_stats": {**catalogs.no_stats()["has_stats"], "value": True}}
+
+
+WORDS = {
+    "role": None,
+    "id_type": "bigint",
+    "text_type": "string",
+    "time_type": "timestamp",
+    "view_type": "view",
+    "table_type": "table",
+}
+
+
 class TestDocsGenerate(BaseDocsGenerate):
-    pass
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project):
+        return catalogs.base_expected_catalog(
+            project, **WORDS, model_stats=catalogs.no_stats(), seed_stats=statistics(num_rows=1)
+        )
 
 
 class TestDocsGenReferences(BaseDocsGenReferences):
-    pass
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project):
+        return catalogs.expected_references_catalog(
+            project,
+            **WORDS,
+            bigint_type="bigint",
+            model_stats=statistics(num_rows=1, num_files=1),
+            view_summary_stats=catalogs.no_stats(),
+        )
 
 
 class TestEmpty(BaseEmpty):
@@ -51,7 +93,36 @@ class TestGenericTests(BaseGenericTests):
 
 
 class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
-    pass
+    def expected(self, project, name, kind, stats):
+        types = {
+            "id": "bigint",
+            "first_name": "string",
+            "email": "string",
+            "ip_address": "string",
+            "updated_at": "timestamp",
+        }
+        return CatalogTable(
+            metadata=TableMetadata(
+                type=kind,
+                schema=project.test_schema,
+                name=name,
+                database=project.database,
+                owner=None,
+            ),
+            columns={
+                column: ColumnMetadata(type=type_, index=index, name=column)
+                for index, (column, type_) in enumerate(types.items(), start=1)
+            },
+            stats={key: StatsItem(**item) for key, item in stats.items()},
+        )
+
+    @pytest.fixture(scope="class")
+    def expected_catalog_my_seed(self, project):
+        return self.expected(project, "my_seed", "table", statistics(num_rows=1, num_files=1))
+
+    @pytest.fixture(scope="class")
+    def expected_catalog_my_view_model(self, project):
+        return self.expected(project, "my_view_model", "view", catalogs.no_stats())
 
 
 class TestIncremental(BaseIncremental):

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from typing import ClassVar
+
+import pytest
 from dbt.tests.adapter.constraints.test_constraints import (
     BaseConstraintQuotedColumn,
-    BaseConstraintsColumnsEqual,
     BaseConstraintsRollback,
     BaseConstraintsRuntimeDdlEnforcement,
-    BaseContractSqlHeader,
     BaseIncrementalConstraintsColumnsEqual,
     BaseIncrementalConstraintsRollback,
     BaseIncrementalConstraintsRuntimeDdlEnforcement,
@@ -17,58 +18,127 @@ from dbt.tests.adapter.constraints.test_constraints import (
     BaseViewConstraintsColumnsEqual,
 )
 
+from tests.conformance.dialect import PostgresFixtures
 
-class TestConstraintsColumnsEqual(BaseConstraintsColumnsEqual):
+
+class ColumnsEqual(PostgresFixtures):
+    """The same table of values and types, in Spark's types."""
+
+    @pytest.fixture
+    def string_type(self):
+        return "string"
+
+    @pytest.fixture
+    def int_type(self):
+        return "int"
+
+    @pytest.fixture
+    def data_types(self, schema_int_type, int_type, string_type):
+        return [
+            ["1", schema_int_type, int_type],
+            ["'1'", string_type, string_type],
+            ["true", "boolean", "boolean"],
+            ["timestamp '2013-11-03 00:00:00-07'", "timestamp", "timestamp"],
+            ["date '2013-11-03'", "date", "date"],
+            ["array('a', 'b', 'c')", "array<string>", "array<string>"],
+            ["array(1, 2, 3)", "array<int>", "array<int>"],
+            ["cast('1' as decimal(10, 0))", "decimal(10,0)", "decimal(10,0)"],
+            [
+                "named_struct('bar', 'baz', 'balance', 7.77D)",
+                "struct<bar:string,balance:double>",
+                "struct<bar:string,balance:double>",
+            ],
+        ]
+
+
+class Ddl(PostgresFixtures):
+    """Delta takes constraints as table properties of the one statement that creates the table."""
+
+    # Parentheses are the user's: they stay.
+    properties: ClassVar[str]
+    query: ClassVar[str] = """
+        -- depends_on: <foreign_key_model_identifier>
+        select 'blue' as color, 1 as id, '2019-01-01' as date_day
+    """
+    columns: ClassVar[str] = "id, color, date_day"
+
+    @pytest.fixture(scope="class")
+    def expected_sql(self):
+        return f"""
+            create or replace table <model_identifier> using delta
+            tblproperties ({self.properties})
+            as select {self.columns} from ({self.query}) as model_subq
+        """
+
+
+class Rollback(PostgresFixtures):
+    @pytest.fixture(scope="class")
+    def expected_error_messages(self):
+        return ["DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "id_not_null", "id : null"]
+
+
+class TestTableConstraintsColumnsEqual(ColumnsEqual, BaseTableConstraintsColumnsEqual):
     pass
 
 
-class TestConstraintsRuntimeDdlEnforcement(BaseConstraintsRuntimeDdlEnforcement):
+class TestViewConstraintsColumnsEqual(ColumnsEqual, BaseViewConstraintsColumnsEqual):
     pass
 
 
-class TestConstraintsRollback(BaseConstraintsRollback):
+class TestIncrementalConstraintsColumnsEqual(ColumnsEqual, BaseIncrementalConstraintsColumnsEqual):
     pass
 
 
-class TestTableConstraintsColumnsEqual(BaseTableConstraintsColumnsEqual):
-    pass
+class ColumnDdl(Ddl):
+    properties = (
+        "'delta.constraints.id_not_null' = '`id` is not null', "
+        "'delta.constraints.check_971d06b5' = '(id > 0)', "
+        "'delta.constraints.check_41ba5126' = 'id >= 1'"
+    )
 
 
-class TestViewConstraintsColumnsEqual(BaseViewConstraintsColumnsEqual):
-    pass
-
-
-class TestIncrementalConstraintsColumnsEqual(BaseIncrementalConstraintsColumnsEqual):
+class TestConstraintsRuntimeDdlEnforcement(ColumnDdl, BaseConstraintsRuntimeDdlEnforcement):
     pass
 
 
 class TestIncrementalConstraintsRuntimeDdlEnforcement(
-    BaseIncrementalConstraintsRuntimeDdlEnforcement
+    ColumnDdl, BaseIncrementalConstraintsRuntimeDdlEnforcement
 ):
     pass
 
 
-class TestIncrementalConstraintsRollback(BaseIncrementalConstraintsRollback):
+class TestModelConstraintsRuntimeEnforcement(Ddl, BaseModelConstraintsRuntimeEnforcement):
+    properties = (
+        "'delta.constraints.check_971d06b5' = '(id > 0)', "
+        "'delta.constraints.check_41ba5126' = 'id >= 1', "
+        "'delta.constraints.id_not_null' = '`id` is not null'"
+    )
+
+
+class TestConstraintQuotedColumn(Ddl, BaseConstraintQuotedColumn):
+    words: ClassVar[dict[str, str]] = {'"from"': "`from`"}
+    properties = (
+        "'delta.constraints.check_7a7cced1' = '(`from` = \\'blue\\')', "
+        "'delta.constraints.id_not_null' = '`id` is not null', "
+        "'delta.constraints.from_not_null' = '`from` is not null'"
+    )
+    query = "select 'blue' as `from`, 1 as id, '2019-01-01' as date_day"
+    columns = "id, `from`, date_day"
+
+
+class TestConstraintsRollback(Rollback, BaseConstraintsRollback):
     pass
 
 
-class TestContractSqlHeader(BaseContractSqlHeader):
+class TestIncrementalConstraintsRollback(Rollback, BaseIncrementalConstraintsRollback):
     pass
 
 
-class TestTableContractSqlHeader(BaseTableContractSqlHeader):
+class TestTableContractSqlHeader(PostgresFixtures, BaseTableContractSqlHeader):
     pass
 
 
-class TestIncrementalContractSqlHeader(BaseIncrementalContractSqlHeader):
-    pass
-
-
-class TestModelConstraintsRuntimeEnforcement(BaseModelConstraintsRuntimeEnforcement):
-    pass
-
-
-class TestConstraintQuotedColumn(BaseConstraintQuotedColumn):
+class TestIncrementalContractSqlHeader(PostgresFixtures, BaseIncrementalContractSqlHeader):
     pass
 
 

@@ -21,7 +21,7 @@ from dbt.tests.adapter.simple_seed.test_seed import (
     BaseTestEmptySeed,
 )
 from dbt.tests.adapter.simple_seed.test_seed_type_override import BaseSimpleSeedColumnOverride
-from dbt.tests.util import check_relations_equal, check_table_does_exist, run_dbt
+from dbt.tests.util import check_relations_equal, check_table_does_exist
 
 from tests.conformance.dialect import PostgresFixtures
 
@@ -62,10 +62,7 @@ class TestSeedWithUniqueDelimiter(SeedsOnDelta, BaseSeedWithUniqueDelimiter):
 
 
 class TestSeedWithWrongDelimiter(SeedsOnDelta, BaseSeedWithWrongDelimiter):
-    def test_seed_with_wrong_delimiter(self, project):
-        """The header becomes one column whose name Delta refuses, where Postgres fails to parse."""
-        seed_result = run_dbt(["seed"], expect_pass=False)
-        assert "invalid_character" in seed_result.results[0].message.lower()
+    pass
 
 
 class TestSeedWithEmptyDelimiter(SeedsOnDelta, BaseSeedWithEmptyDelimiter):
@@ -89,6 +86,16 @@ class TestSimpleSeedWithBOM(SeedsOnDelta, BaseSimpleSeedWithBOM):
 
 
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
+    @pytest.fixture(scope="class")
+    def project_config_update(self):
+        """Spark refuses a dot in a table's name ([INVALID_SCHEMA_OR_RELATION_NAME]): an alias helps."""
+        return {
+            "seeds": {
+                "quote_columns": False,
+                "test": {"seed.with.dots": {"+alias": "seed_with_dots"}},
+            }
+        }
+
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory):
         """The class makes this folder and removes it: ours holds files of other tests."""

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import pytest
+from dbt.tests.adapter.simple_snapshot import test_various_configs
 from dbt.tests.adapter.simple_snapshot.new_record_check_mode import BaseSnapshotNewRecordCheckMode
 from dbt.tests.adapter.simple_snapshot.new_record_dbt_valid_to_current import (
     BaseSnapshotNewRecordDbtValidToCurrent,
@@ -96,7 +98,15 @@ class TestSnapshotInvalidColumnNames(SnapshotsOnDelta, BaseSnapshotInvalidColumn
 
 
 class TestSnapshotDbtValidToCurrent(SnapshotsOnDelta, BaseSnapshotDbtValidToCurrent):
-    pass
+    @pytest.fixture(autouse=True)
+    def rows_in_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The base counts on the order in which Postgres keeps rows: here it is asked for."""
+        run_sql = test_various_configs.run_sql_with_adapter
+
+        def ordered(adapter: Any, sql: str, fetch: str) -> Any:
+            return run_sql(adapter, f"{sql} order by id, test_valid_to", fetch)
+
+        monkeypatch.setattr(test_various_configs, "run_sql_with_adapter", ordered)
 
 
 class TestSnapshotMultiUniqueKey(SnapshotsOnDelta, BaseSnapshotMultiUniqueKey):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dbt.adapters.delta_maint.core.sql_text import identifier
 from dbt.adapters.spark.column import SparkColumn
 
 INTEGERS = {"tinyint", "smallint", "int", "integer", "bigint"}
@@ -9,6 +10,10 @@ FLOATS = {"float", "real", "double"}
 
 
 class DeltaMaintColumn(SparkColumn):
+    @property
+    def quoted(self) -> str:
+        return identifier(self.column)
+
     @property
     def _kind(self) -> str:
         return str(self.dtype).lower().split("(")[0]

@@ -12,26 +12,35 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dbt.adapters.delta_maint.core.errors import ConfigError
 from dbt.adapters.delta_maint.core.sql_text import identifier
+from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType
 
 PREFIX = "delta.constraints."
 
 
-def constraint_properties(model: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """The properties, and a sentence for each constraint that Delta does not enforce."""
+def constraint_properties(
+    model: Mapping[str, Any], file_format: str
+) -> tuple[dict[str, str], list[ColumnLevelConstraint]]:
+    """The properties, and the constraints that Delta does not enforce, for dbt to warn about."""
     found: dict[str, str] = {}
-    remarks: list[str] = []
+    unenforced: list[ColumnLevelConstraint] = []
     for constraint in model.get("constraints") or []:
-        _add(found, remarks, constraint, column=None)
+        _add(found, unenforced, constraint, column=None)
     for column in (model.get("columns") or {}).values():
         for constraint in column.get("constraints") or []:
-            _add(found, remarks, constraint, column=column)
-    return found, remarks
+            _add(found, unenforced, constraint, column=column)
+    if found and file_format != "delta":
+        raise ConfigError(
+            f"{model['name']} has constraints, which {file_format} tables do not enforce: use "
+            "file_format delta, or remove them."
+        )
+    return found, unenforced
 
 
 def _add(
     found: dict[str, str],
-    remarks: list[str],
+    unenforced: list[ColumnLevelConstraint],
     constraint: Mapping[str, Any],
     *,
     column: Mapping[str, Any] | None,
@@ -42,12 +51,19 @@ def _add(
         for name in names:
             found[f"{PREFIX}{_plain(name)}_not_null"] = f"{identifier(name)} is not null"
     elif kind == "check":
-        expression = str(constraint["expression"])
+        expression = str(constraint.get("expression") or "")
+        if not expression:
+            raise ConfigError("A check constraint has no expression: say what must hold.")
         name = constraint.get("name") or f"check_{_digest(expression)}"
         found[f"{PREFIX}{name}"] = expression
     elif kind in ("primary_key", "foreign_key", "unique"):
-        where = f" on {column['name']}" if column else ""
-        remarks.append(f"The {kind} constraint{where} is documentation: Delta does not enforce it.")
+        unenforced.append(
+            ColumnLevelConstraint(
+                type=ConstraintType(kind),
+                warn_unenforced=constraint.get("warn_unenforced", True),
+                warn_unsupported=constraint.get("warn_unsupported", True),
+            )
+        )
 
 
 def _plain(name: str) -> str:

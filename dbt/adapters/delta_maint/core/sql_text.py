@@ -6,6 +6,7 @@ path with a quote or a comment with a backslash stays what it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 
@@ -20,6 +21,15 @@ def identifier(name: str) -> str:
     if not name:
         raise ValueError("an identifier cannot be empty")
     return "`" + name.replace("`", "``") + "`"
+
+
+def is_plain(name: str) -> bool:
+    """Whether Spark reads the name as one name without quotes; reserved words aside.
+
+    >>> is_plain("first_name"), is_plain("a|b")
+    (True, False)
+    """
+    return re.fullmatch(r"\w+", name) is not None
 
 
 def qualified(*parts: str | None) -> str:

@@ -4,9 +4,10 @@
   {%- set temp_relation = make_temp_relation(this) -%}
   {%- set grant_config = config.get('grants') -%}
   {%- set unique_key = config.get('unique_key') -%}
-  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set on_schema_change = config.get('on_schema_change') or 'ignore' -%}
   {%- set strategy = config.get('incremental_strategy') or ('merge' if unique_key else 'append') -%}
   {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
+  {%- do adapter.check_incremental(strategy, config) -%}
   {%- set wanted, observed = none, none -%}
   {%- set rebuild = existing is none or existing.type == 'view' or should_full_refresh() -%}
 
@@ -30,16 +31,18 @@
     {%- call statement('create_temp_relation') -%}
       {{ create_table_as(True, temp_relation, compiled_code) }}
     {%- endcall -%}
-    {% do process_schema_changes(on_schema_change, temp_relation, target_relation) %}
+    {% set columns = adapter.settle_columns(strategy, on_schema_change, config, temp_relation, target_relation) %}
     {% set arguments = {
       'target_relation': target_relation,
       'temp_relation': temp_relation,
       'unique_key': unique_key,
-      'dest_columns': columns_to_write(temp_relation, target_relation, on_schema_change),
+      'dest_columns': columns,
       'incremental_predicates': config.get('predicates') or config.get('incremental_predicates'),
     } %}
+    {% set build_sql = strategy_macro(arguments) %}
+    {% if strategy == 'merge' and unique_key %}{% do adapter.explain_duplicates(temp_relation, unique_key) %}{% endif %}
     {%- call statement('main') -%}
-      {{ strategy_macro(arguments) }}
+      {{ build_sql }}
     {%- endcall -%}
   {% endif %}
 
@@ -48,17 +51,3 @@
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
-
-{% macro columns_to_write(source, target, on_schema_change) %}
-  {#- `ignore` writes every column the table has; the other modes those that both sides have. -#}
-  {% set columns = adapter.get_columns_in_relation(target) %}
-  {% if on_schema_change == 'ignore' %}
-    {% do return(columns) %}
-  {% endif %}
-  {% set offered = adapter.get_columns_in_relation(source) | map(attribute='name') | map('lower') | list %}
-  {% set both = [] %}
-  {% for column in columns if column.name | lower in offered %}
-    {% do both.append(column) %}
-  {% endfor %}
-  {% do return(both) %}
-{% endmacro %}

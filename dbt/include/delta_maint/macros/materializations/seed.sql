@@ -12,6 +12,10 @@
     {% do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing.render())) %}
   {% endif %}
 
+  {% if config.get('quote_columns') is sameas false %}
+    {% do adapter.refuse_names_that_need_quotes(agate_table.column_names) %}
+  {% endif %}
+
   {% set overrides = {} %}
   {% for name, type in (config.get('column_types') or {}).items() %}
     {% do overrides.update({name | lower: type}) %}

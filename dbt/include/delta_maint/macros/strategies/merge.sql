@@ -1,14 +1,14 @@
 {% macro delta_maint__get_incremental_merge_sql(arg_dict) %}
-  {%- set keys = delta_maint_unique_keys(arg_dict['unique_key']) -%}
+  {%- set keys = delta_maint_quoted_names(arg_dict['unique_key']) -%}
   {%- set columns = arg_dict['dest_columns'] -%}
-  {%- set source = config.get('source_alias') or 'DBT_INTERNAL_SOURCE' -%}
-  {%- set dest = config.get('target_alias') or 'DBT_INTERNAL_DEST' -%}
+  {%- set source = delta_maint_quoted_names(config.get('source_alias') or 'DBT_INTERNAL_SOURCE')[0] -%}
+  {%- set dest = delta_maint_quoted_names(config.get('target_alias') or 'DBT_INTERNAL_DEST')[0] -%}
   {%- set evolve = config.get('merge_with_schema_evolution') -%}
   {%- set updated = get_merge_update_columns(config.get('merge_update_columns'), config.get('merge_exclude_columns'), columns) -%}
   {%- set conditions = [] -%}
   {%- for key in keys %}{% do conditions.append(source ~ '.' ~ key ~ ' <=> ' ~ dest ~ '.' ~ key) %}{% endfor -%}
   {%- if not conditions %}{% do conditions.append('false') %}{% endif -%}
-  {%- do conditions.extend(delta_maint_predicates(arg_dict['incremental_predicates'])) %}
+  {%- for predicate in delta_maint_predicates(arg_dict['incremental_predicates']) %}{% do conditions.append('(' ~ predicate ~ ')') %}{% endfor %}
   {{ config.get('sql_header') or '' }}
   merge {{ 'with schema evolution' if evolve }} into {{ arg_dict['target_relation'] }} as {{ dest }}
   using {{ arg_dict['temp_relation'] }} as {{ source }}
@@ -39,7 +39,7 @@
   {% if merge_update_columns and merge_exclude_columns %}
     {% do exceptions.raise_compiler_error('Model cannot specify merge_update_columns and merge_exclude_columns. Please update model to use only one config') %}
   {% elif merge_update_columns %}
-    {% do return(delta_maint_unique_keys(merge_update_columns)) %}
+    {% do return(delta_maint_quoted_names(merge_update_columns)) %}
   {% elif merge_exclude_columns %}
     {% set excluded = ([merge_exclude_columns] if merge_exclude_columns is string else merge_exclude_columns) | map('lower') | list %}
     {% set kept = [] %}

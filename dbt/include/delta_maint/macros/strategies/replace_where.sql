@@ -1,10 +1,9 @@
 {% macro get_incremental_replace_where_sql(arg_dict) %}
-  {%- set predicates = arg_dict['incremental_predicates'] -%}
-  {%- set predicates = [predicates] if predicates is string else predicates -%}
+  {%- set predicates = delta_maint_predicates(arg_dict['incremental_predicates']) -%}
   {%- if not predicates -%}
     {% do exceptions.raise_compiler_error('incremental_strategy replace_where needs incremental_predicates: the rows they select are replaced.') %}
   {%- endif %}
-  {{ delta_maint_replace_where(arg_dict, predicates | join(' and ')) }}
+  {{ delta_maint_replace_where(arg_dict, '(' ~ predicates | join(') and (') ~ ')') }}
 {% endmacro %}
 
 {% macro delta_maint_replace_where(arg_dict, condition) %}

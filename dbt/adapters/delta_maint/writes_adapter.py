@@ -1,0 +1,168 @@
+"""How a model's rows get into its table: what is checked before, what is told and settled after."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import BaseRelation, available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.delta_maint.after_write import (
+    history_response,
+    observed_settings,
+    session_response,
+)
+from dbt.adapters.delta_maint.column import DeltaMaintColumn
+from dbt.adapters.delta_maint.constraints import constraint_properties
+from dbt.adapters.delta_maint.core.merge_options import check_options, names
+from dbt.adapters.delta_maint.core.schema_change import Field, SchemaChange
+from dbt.adapters.delta_maint.core.table_settings import (
+    TableSettings,
+    changes,
+    refuse_other_partitions,
+)
+from dbt.adapters.delta_maint.credentials import ConnectionMethod
+from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.incremental_writes import (
+    DUPLICATES,
+    apply_schema_change,
+    duplicates_query,
+    duplicates_sentence,
+    plan_columns,
+)
+from dbt.adapters.delta_maint.relations_adapter import RelationsAdapter
+from dbt.adapters.delta_maint.response import DeltaMaintResponse
+from dbt.adapters.delta_maint.turns import Turns
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtDatabaseError
+
+if TYPE_CHECKING:
+    import agate
+
+logger = AdapterLogger("DeltaMaint")
+
+
+class WritesAdapter(RelationsAdapter):
+    """The half of the adapter that writes models."""
+
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        self._turns = Turns()
+        self._thread = threading.local()
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, agate.Table]:
+        merged, self._thread.merged = getattr(self._thread, "merged", None), None
+        try:
+            with self._turns.taken():
+                return super().execute(sql, auto_begin, fetch, limit)
+        except DbtDatabaseError as exc:
+            if merged is None or DUPLICATES not in str(exc):
+                raise
+            source, keys = merged
+            _, found = super().execute(duplicates_query(source, keys), fetch=True)
+            if not found.rows:
+                raise
+            raise DbtDatabaseError(duplicates_sentence(keys, found.rows[0])) from exc
+
+    @available.parse_none
+    def commit_response(self, relation: BaseRelation, response: Any) -> DeltaMaintResponse:
+        """What the statement behind `response` did to the table: one small read."""
+        if self._credentials.method == ConnectionMethod.SESSION:
+            return session_response(self._spark, relation, response)
+        _, table = self.execute(f"describe history {relation} limit 1", fetch=True)
+        return history_response(table.rows[0], response)
+
+    @available.parse(lambda *a, **k: TableSettings())
+    def wanted_settings(self, config: Any) -> TableSettings:
+        if (config.get("file_format") or "delta") != "delta":
+            return TableSettings()
+        return TableSettings.wanted(
+            properties=config.get("tblproperties"),
+            clustered_by=config.get("liquid_clustered_by"),
+            partitioned_by=config.get("partition_by"),
+        )
+
+    @available.parse_none
+    def observed_settings(self, relation: BaseRelation, wanted: TableSettings) -> TableSettings:
+        """Reads the table only when the model has something to compare; refuses other partitions."""
+        if not wanted.says_anything:
+            return TableSettings()
+        _, table = self.execute(f"describe detail {relation}", fetch=True)
+        observed = observed_settings(table.rows[0])
+        with told_to_dbt():
+            refuse_other_partitions(relation.render(), wanted, observed)
+        return observed
+
+    @available.parse_none
+    def bring_up_settings(
+        self, relation: BaseRelation, wanted: TableSettings, observed: TableSettings
+    ) -> None:
+        for statement in changes(relation.render(), wanted, observed):
+            self.execute(statement)
+
+    @available.parse(lambda *a, **k: {})
+    def constraint_properties(self, model: dict[str, Any], file_format: str) -> dict[str, str]:
+        with told_to_dbt():
+            properties, unenforced = constraint_properties(model, file_format)
+        for constraint in unenforced:
+            self.process_parsed_constraint(constraint, lambda _: None)
+        return properties
+
+    # -- incremental models -------------------------------------------------------------------
+
+    @available.parse_none
+    def check_incremental(self, strategy: str, config: Any) -> None:
+        """Options against each other, before anything runs."""
+        with told_to_dbt():
+            check_options(strategy, config)
+
+    @available.parse(lambda *a, **k: [])
+    def settle_columns(
+        self, strategy: str, mode: str, config: Any, source: BaseRelation, target: BaseRelation
+    ) -> list[DeltaMaintColumn]:
+        """Brings the table's columns to the model's as `mode` says; returns those to write."""
+        model = self.get_columns_in_relation(source)
+        table = self.get_columns_in_relation(target)
+        with told_to_dbt():
+            change = plan_columns(strategy, mode, config, model=model, table=table, relation=target)
+        apply_schema_change(
+            change,
+            target,
+            execute=self.execute,
+            properties=lambda: self._table_properties(target),
+            tell=logger.info,
+        )
+        known = {column.name.lower(): column for column in (*model, *table)}
+        return [known[name.lower()] for name in change.written]
+
+    @available.parse_none
+    def alter_columns(
+        self, relation: BaseRelation, added: Sequence[Any] | None, dropped: Sequence[Any] | None
+    ) -> None:
+        change = SchemaChange(
+            added=tuple(Field(column.name, column.data_type) for column in added or []),
+            dropped=tuple(column.name for column in dropped or []),
+        )
+        apply_schema_change(
+            change,
+            relation,
+            execute=self.execute,
+            properties=lambda: self._table_properties(relation),
+            tell=logger.info,
+        )
+
+    def _table_properties(self, relation: BaseRelation) -> dict[str, str]:
+        _, table = self.execute(f"show tblproperties {relation}", fetch=True)
+        return {row["key"]: row["value"] for row in table.rows}
+
+    @available.parse_none
+    def explain_duplicates(self, source: BaseRelation, unique_key: Any) -> None:
+        """If the next write fails because of duplicate keys, the error will show one of them."""
+        self._thread.merged = (source.render(), names(unique_key))
+
+    @available.parse_none
+    def wait_for_turn(self, relation: BaseRelation) -> None:
+        self._turns.wait_before_next_statement(relation.render())
