@@ -8,12 +8,12 @@ from __future__ import annotations
 
 ABSTRACT = "abstract: has no models of its own, its subclasses run"
 GRANTS = (
-    "Spark has no GRANT: [PARSE_SYNTAX_ERROR] Syntax error at or near 'GRANT'; rights belong to "
-    "the storage and the metastore"
+    "Spark has no GRANT ([INVALID_STATEMENT_OR_CLAUSE] The statement or clause: GRANT is not "
+    "valid): rights belong to the storage and the metastore"
 )
 MATERIALIZED_VIEW = (
-    "Spark 4.2 refuses CREATE MATERIALIZED VIEW outside of a pipeline "
-    "([UNSUPPORTED_FEATURE.CREATE_MATERIALIZED_VIEW]...)"
+    "Spark makes materialized views only inside a pipeline "
+    "([UNSUPPORTED_FEATURE.CREATE_PIPELINE_DATASET_QUERY_EXECUTION])"
 )
 JAVASCRIPT = "Spark has no functions in JavaScript"
 PYTHON_FUNCTION = "Spark's CREATE FUNCTION takes SQL and Java, not Python"

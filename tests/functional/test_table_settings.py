@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,10 @@ SECOND = MODEL.format(
 )
 THIRD = MODEL.format(config="liquid_clustered_by=[]")
 PARTITIONED = MODEL.format(config="partition_by='region'")
+ELSEWHERE = (
+    "{{ config(materialized='table', location_root=env_var('ELSEWHERE'), "
+    "options={'compression': 'gzip'}) }} select 1 as id"
+)
 OTHER_PARTITIONS = MODEL.format(config="partition_by='id'")
 
 
@@ -41,11 +47,21 @@ def _execute(project: Any, sql: str) -> Any:
 class TestTableSettings:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"settled.sql": FIRST, "parts.sql": PARTITIONED}
+        return {"settled.sql": FIRST, "parts.sql": PARTITIONED, "elsewhere.sql": ELSEWHERE}
 
     @pytest.fixture(scope="class", autouse=True)
-    def built(self, project: Any) -> None:
+    def root(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+        root = tmp_path_factory.mktemp("it's elsewhere")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ELSEWHERE", str(root))
+            yield root
+
+    @pytest.fixture(scope="class", autouse=True)
+    def built(self, project: Any, root: Path) -> None:
         run_dbt(["run"])
+
+    def test_location_root_and_options_are_honoured(self, project: Any, root: Path) -> None:
+        assert list(root.glob("elsewhere/*.gz.parquet"))
 
     def test_only_differences_are_altered_and_foreign_properties_stay(self, project: Any) -> None:
         name = f"{project.test_schema}.settled"

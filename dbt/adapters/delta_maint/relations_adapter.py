@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime as dt
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import BaseRelation, available
+from dbt.adapters.base.impl import FreshnessResponse
 from dbt.adapters.base.relation import InformationSchema
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.delta_maint.catalog_rows import Description, catalog_rows, catalog_table
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
+from dbt.adapters.delta_maint.credentials import ConnectionMethod
+from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
 from dbt.adapters.delta_maint.relation import DeltaMaintRelation
+from dbt.adapters.delta_maint.source_freshness import last_data_change
 from dbt.adapters.spark.impl import (
     SCHEMA_NOT_FOUND_MESSAGES,
     TABLE_OR_VIEW_NOT_FOUND_MESSAGES,
@@ -114,6 +120,23 @@ class RelationsAdapter(SparkAdapter):
             raise
         return Description.of(rows).details.get("Provider", "").lower() or None
 
+    @available.parse(lambda *a, **k: Description([]))
+    def table_description(self, relation: BaseRelation) -> Description:
+        rows = self.execute_macro("delta_maint_describe_extended", kwargs={"relation": relation})
+        return Description.of(rows)
+
+    @available.parse(lambda *a, **k: {})
+    def other_comments(
+        self, found: Description, wanted: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Mapping[str, Any]]:
+        """The documented columns whose comment in the table is another."""
+        present = {column.name.lower(): column.comment or "" for column in found.columns}
+        return {
+            key: column
+            for key, column in wanted.items()
+            if present.get(column["name"].lower()) != column["description"]
+        }
+
     # -- catalog ------------------------------------------------------------------------------
 
     def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
@@ -156,3 +179,21 @@ class RelationsAdapter(SparkAdapter):
         if description.details.get("Provider") != "delta":
             return description, {}
         return description, self.execute_macro("delta_maint_statistics", kwargs=kwargs) or {}
+
+    # -- freshness ----------------------------------------------------------------------------
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: Any = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        now = dt.datetime.now(dt.timezone.utc)
+        spark = self._spark if self.config.credentials.method == ConnectionMethod.SESSION else None
+        found = {}
+        for source in sources:
+            with told_to_dbt():
+                changed = last_data_change(source, self._rows_of, spark=spark)
+            found[source] = self._create_freshness_response(changed, now)
+        return [], found
+
+    def _rows_of(self, sql: str) -> Iterable[Mapping[str, Any]]:
+        _, table = self.execute(sql, fetch=True)
+        return table.rows  # type: ignore[no-any-return]

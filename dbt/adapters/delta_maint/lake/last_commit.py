@@ -7,6 +7,7 @@ small file. DESCRIBE HISTORY says the same for a Spark job.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dbt.adapters.delta_maint.core.commit_metrics import CommitMetrics
@@ -27,19 +28,29 @@ def last_committed_version(spark: Any) -> int | None:
 
 def commit_metrics(spark: Any, location: str, version: int) -> CommitMetrics | None:
     """None when the commit's file is no longer, or not yet, under its usual name."""
+    for line in commit_lines(spark, location, version):
+        return CommitMetrics.of_commit_line(line)
+    return None
+
+
+def commit_lines(spark: Any, location: str, version: int, limit: int = 100) -> Iterator[str]:
+    """The first lines of a commit's file, as far as they are asked for."""
     jvm = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(f"{location}/_delta_log/{version:020d}.json")
     files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     try:
         stream = files.open(path)
     except Exception:  # a coordinated commit may still stand under another name
-        return None
+        return
     try:
         reader = jvm.java.io.BufferedReader(jvm.java.io.InputStreamReader(stream, "UTF-8"))
-        line = reader.readLine()
+        for _ in range(limit):
+            line = reader.readLine()
+            if line is None:
+                return
+            yield str(line)
     finally:
         stream.close()
-    return CommitMetrics.of_commit_line(line) if line else None
 
 
 def table_location(spark: Any, *, schema: str, name: str) -> str:

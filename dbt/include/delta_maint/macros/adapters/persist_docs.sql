@@ -1,12 +1,18 @@
 {% macro delta_maint__persist_docs(relation, model, for_relation, for_columns) %}
-  {% if for_columns and config.persist_column_docs() and model.columns and relation.type != 'view' %}
-    {% set existing = adapter.get_columns_in_relation(relation) | map(attribute='name') | list %}
-    {% do alter_column_comment(relation, validate_doc_columns(relation, model.columns, existing)) %}
-  {% endif %}
-  {% if for_relation and config.persist_relation_docs() and model.description and is_incremental() %}
-    {% call statement('comment_on_table') -%}
-      comment on table {{ relation }} is {{ adapter.sql_string(model.description) }}
-    {%- endcall %}
+  {#- Only what differs from the table is altered: an unchanged comment makes no commit. -#}
+  {% set columns = model.columns if for_columns and config.persist_column_docs() else {} %}
+  {% set description = model.description if for_relation and config.persist_relation_docs() else '' %}
+  {% if relation.type != 'view' and (columns or description) %}
+    {% set found = adapter.table_description(relation) %}
+    {% if columns %}
+      {% set known = validate_doc_columns(relation, columns, found.columns | map(attribute='name') | list) %}
+      {% do alter_column_comment(relation, adapter.other_comments(found, known)) %}
+    {% endif %}
+    {% if description and description != found.details.get('Comment') %}
+      {% call statement('comment_on_table') -%}
+        comment on table {{ relation }} is {{ adapter.sql_string(description) }}
+      {%- endcall %}
+    {% endif %}
   {% endif %}
 {% endmacro %}
 
