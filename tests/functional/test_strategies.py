@@ -93,7 +93,8 @@ CASES: dict[str, tuple[str, Rows]] = {
         MERGED,
     ),
     "insert_overwrite_of_everything": (
-        "incremental_strategy='insert_overwrite'",
+        "incremental_strategy='insert_overwrite', "
+        "pre_hook='set spark.sql.sources.partitionOverwriteMode = dynamic'",
         [(None, "new", 90), (1, "new", 10), (3, "new", 30)],
     ),
     "replace_where": (
