@@ -9,11 +9,11 @@ from pathlib import Path
 from tests.functional.dbt_process import DbtFolder
 
 MODEL = """
-{{{{ config(materialized='incremental', unique_key='id') }}}}
+{{{{ config(materialized='table') }}}}
 select id, {value} as value from range({rows})
 """
 SLOW = """
-{{ config(materialized='incremental', unique_key='id') }}
+{{ config(materialized='table') }}
 select id, sha2(repeat(cast(id as string), 100000), 512) as value from range(20, 4000000)
 """
 
@@ -34,10 +34,12 @@ def test_a_model_killed_half_way_loses_nothing(tmp_path: Path) -> None:
 
     (shop.root / "models/orders.sql").write_text(SLOW)
     process = shop.start("run")
-    # Data files of the new version appear while the MERGE runs.
-    wait_for(lambda: {path.name for path in table.glob("*.parquet")} - before)
-    process.kill()
-    process.communicate(timeout=60)
+    try:
+        # Data files of the new version appear long before its commit.
+        wait_for(lambda: {path.name for path in table.glob("*.parquet")} - before)
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
     assert sorted(path.name for path in table.glob("_delta_log/*.json")) == commits
 
     (shop.root / "models/orders.sql").write_text(MODEL.format(value="'b'", rows=12))
