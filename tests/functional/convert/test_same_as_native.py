@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from dbt.adapters.delta_maint.core.conversion import ConvertRequest
 from dbt.adapters.delta_maint.core.errors import ConversionError
-from dbt.adapters.delta_maint.lake.converter import Converter
+from dbt.adapters.delta_maint.lake.converter import Converter, private_session
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 
 from tests.functional.convert.source_folders import FOLDERS, SourceFolder
@@ -102,6 +102,54 @@ def test_a_folder_becomes_the_same_table(
         # The same files, values and schema read the same; that they do is shown where time allows.
         if RUNS_ALL and case.native == "ok":
             assert found == rows_of(spark, native)
+
+
+BY_SPARK = {
+    "numbers_with_nan_and_infinity": (
+        "select id, cast(id as float) / 3 as f, if(id = 2, double('NaN'), id * 1.5) as d, "
+        "if(id = 1, float('-infinity'), cast(id as float)) as i, cast(id as byte) as b, "
+        "cast(null as double) as n, -0.0d as z from range(5)",
+        {},
+    ),
+    "times_as_int96": (
+        "select id, timestamp_seconds(id * 1000000) as t, date_from_unix_date(id) as y from range(5)",
+        {"spark.sql.parquet.outputTimestampType": "INT96"},
+    ),
+    "times_as_microseconds": (
+        "select id, timestamp_micros(-id * 1234567) as t, "
+        "cast(timestamp_seconds(id) as timestamp_ntz) as z from range(5)",
+        {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"},
+    ),
+    "decimals_in_the_old_form": (
+        "select id, cast(id as decimal(5,2)) as a, cast(-id as decimal(18,4)) as b, "
+        "cast(id as decimal(38,6)) as c from range(5)",
+        {"spark.sql.parquet.writeLegacyFormat": "true"},
+    ),
+    "variants": ("select id, parse_json('{\"a\": 1}') as v from range(3)", {}),
+    "nested": (
+        "select id, named_struct('x', id, 'y', named_struct('z', string(id))) as s, "
+        "array(id) as a, map(string(id), id) as m from range(5)",
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BY_SPARK))
+def test_a_folder_that_spark_wrote_becomes_the_same_table(
+    name: str, spark: Any, converter: Converter, tmp_path: Path
+) -> None:
+    query, confs = BY_SPARK[name]
+    writer = private_session(spark)
+    for key, value in confs.items():
+        writer.conf.set(key, value)
+
+    def build(root: Path) -> None:
+        writer.sql(query).write.parquet(str(root))
+
+    rows = int(spark.sql(f"select count(*) from ({query})").collect()[0][0])
+    test_a_folder_becomes_the_same_table(
+        SourceFolder(name, build, rows=rows), spark, converter, tmp_path
+    )
 
 
 def convert_natively(spark: Any, path: Path, case: SourceFolder) -> str | None:
