@@ -1,0 +1,62 @@
+"""A write ready to run: where its rows are read, and the settings of its one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbt.adapters.delta_maint.core.calibration import Calibration
+from dbt.adapters.delta_maint.core.placement import Placement
+from dbt.adapters.delta_maint.core.sql_text import identifier
+from dbt.adapters.delta_maint.core.write_choice import Choice
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class PreparedWrite:
+    """`frame` is None for a MERGE, whose rows Delta reads from where the statement says."""
+
+    choice: Choice
+    target_bytes: int
+    settings: Mapping[str, str]
+    frame: DataFrame | None = None
+    calibration: Calibration | None = None
+    placement: Placement | None = None
+    planned_files: int | None = None
+    staged: DataFrame | None = None
+    view: str | None = None
+
+    def show_as(self, view: str) -> None:
+        """Makes the placed rows readable by SQL, in this session only."""
+        assert self.frame is not None
+        self.frame.createOrReplaceTempView(identifier(view))
+        self.view = view
+
+    @contextmanager
+    def running(self, spark: SparkSession) -> Iterator[None]:
+        """The settings are in force inside, and whatever happens they are as before afterwards."""
+        before = {key: spark.conf.get(key, None) for key in self.settings}
+        try:
+            for key, value in self.settings.items():
+                spark.conf.set(key, value)
+            yield
+        finally:
+            for key, previous in before.items():
+                if previous is None:
+                    spark.conf.unset(key)
+                else:
+                    spark.conf.set(key, previous)
+            self.release(spark)
+
+    def release(self, spark: SparkSession) -> None:
+        """Forgets the view and what was staged for it."""
+        if self.view is not None:
+            spark.sql(f"drop view if exists {identifier(self.view)}")
+            self.view = None
+        if self.staged is not None:
+            self.staged.unpersist()
+            self.staged = None

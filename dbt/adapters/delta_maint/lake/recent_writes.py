@@ -1,0 +1,104 @@
+"""The newest commits of a table, read from their own files: no Spark job, no lock.
+
+A commit file names every file it added, with size and row count. A few of them tell more about the next
+write than the whole table does, for a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from dbt.adapters.delta_maint.core.calibration import PastWrite, SizedFile
+from dbt.adapters.delta_maint.lake.commit_mark import WRITE, read_mark
+
+LOOK_BACK = 20
+OWN_COMMITS = 5
+MAX_COMMIT_BYTES = 32 * 1024**2
+
+
+def recent_writes(spark: Any, location: str) -> list[PastWrite]:
+    """Our own writes among the last commits, newest first."""
+    found: list[PastWrite] = []
+    newest = newest_version(spark, location)
+    for version in range(newest, max(-1, newest - LOOK_BACK), -1):
+        actions = read_commit(spark, location, version)
+        write = past_write(actions)
+        if write is not None:
+            found.append(write)
+        if len(found) == OWN_COMMITS:
+            break
+    return found
+
+
+def past_write(actions: Sequence[dict[str, Any]]) -> PastWrite | None:
+    info: dict[str, Any] = next(
+        (action["commitInfo"] for action in actions if "commitInfo" in action), {}
+    )
+    mark = read_mark(info.get("userMetadata"))
+    if mark is None or mark.action != WRITE or "fingerprint" not in mark.details:
+        return None
+    told = mark.details
+    return PastWrite(
+        fingerprint=str(told["fingerprint"]),
+        source=str(told.get("source", "")),
+        estimated_bytes_per_row=float(told.get("bytes_per_row") or 0),
+        files=tuple(added_files(actions)),
+        mode=str(told.get("mode", "")),
+        target_bytes=int(told.get("target_bytes") or 0),
+        shuffle_ratio=told.get("shuffle_ratio"),
+        salt=str(told.get("salt") or ""),
+    )
+
+
+def added_files(actions: Sequence[dict[str, Any]]) -> list[SizedFile]:
+    """New files; a file that was only given a deletion vector is not new."""
+    removed = {action["remove"]["path"] for action in actions if "remove" in action}
+    found = []
+    for action in actions:
+        add = action.get("add")
+        if add is None or add["path"] in removed:
+            continue
+        stats = json.loads(add.get("stats") or "{}")
+        values = tuple(value or None for value in (add.get("partitionValues") or {}).values())
+        found.append(SizedFile(values, int(add["size"]), int(stats.get("numRecords") or 0)))
+    return found
+
+
+def read_commit(spark: Any, location: str, version: int) -> list[dict[str, Any]]:
+    """The actions of one commit; none when it is gone or too large to be worth reading."""
+    text = _text(spark, f"{location}/_delta_log/{version:020d}.json")
+    return [json.loads(line) for line in (text or "").splitlines() if line.strip()]
+
+
+def newest_version(spark: Any, location: str) -> int:
+    """The newest commit, found by looking for the next one after the last checkpoint; -1 for none."""
+    hint = _text(spark, f"{location}/_delta_log/_last_checkpoint")
+    version = int(json.loads(hint)["version"]) if hint else -1
+    while _status(spark, f"{location}/_delta_log/{version + 1:020d}.json") is not None:
+        version += 1
+    return version
+
+
+def _text(spark: Any, name: str) -> str | None:
+    found = _status(spark, name)
+    if found is None or found.getLen() > MAX_COMMIT_BYTES:
+        return None
+    stream = _file_system(spark, found.getPath()).open(found.getPath())
+    try:
+        return bytes(stream.readAllBytes()).decode("utf-8")
+    finally:
+        stream.close()
+
+
+def _status(spark: Any, name: str) -> Any:
+    path = spark._jvm.org.apache.hadoop.fs.Path(name)
+    try:
+        return _file_system(spark, path).getFileStatus(path)
+    except Exception:  # cleaned up meanwhile, or still under the name a coordinator gave it
+        return None
+
+
+def _file_system(spark: Any, path: Any) -> Any:
+    return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())

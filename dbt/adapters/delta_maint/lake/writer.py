@@ -1,0 +1,316 @@
+"""Prepares a write so that its one commit holds files of the target size.
+
+The model's query becomes a temporary view whose rows already go to the right tasks; the statement that
+reads it (CREATE OR REPLACE ... AS, INSERT, INSERT OVERWRITE, REPLACE WHERE) stays Delta's own, with
+everything it guarantees. The settings the write needs are put into the connection's own session around
+that one statement and taken back afterwards, whatever happens. Nothing here changes a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.delta_maint.core.calibration import (
+    Calibration,
+    PastWrite,
+    fingerprint,
+    from_schema,
+    shuffle_ratio,
+)
+from dbt.adapters.delta_maint.core.placement import PlacementPolicy, place
+from dbt.adapters.delta_maint.core.row_cap import plan_cap
+from dbt.adapters.delta_maint.core.write_choice import (
+    Choice,
+    QueryFacts,
+    SortColumn,
+    Way,
+    WritePolicy,
+    choose,
+    choose_merge,
+)
+from dbt.adapters.delta_maint.lake import placed_rows, query_facts, row_sample, write_settings
+from dbt.adapters.delta_maint.lake.commit_mark import CONF, CommitMark, read_mark
+from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
+from dbt.adapters.delta_maint.lake.row_counts import count_tasks, count_values
+from dbt.adapters.delta_maint.lake.write_target import WriteTarget
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class _Query:
+    """`bare` gives the same rows without the order or distribution the query asks for at its end."""
+
+    frame: DataFrame
+    bare: DataFrame
+    keys: tuple[Column, ...]
+    facts: QueryFacts
+    order: tuple[SortColumn, ...]
+    columns: tuple[tuple[str, str], ...]
+    written: str
+
+
+class Preparation:
+    """One write of one model: facts, choice, plan."""
+
+    def __init__(
+        self, spark: SparkSession, policy: WritePolicy, target: WriteTarget, mark: CommitMark
+    ) -> None:
+        self._spark = spark
+        self._policy = policy
+        self._target = target
+        self._mark = mark
+        self._target_bytes = target.file_bytes(policy.target_bytes)
+        self._cores = policy.min_write_tasks or int(spark.sparkContext.defaultParallelism)
+        self._sample: Any = None
+        self._past: list[PastWrite] | None = None
+
+    # -- the two kinds of write ---------------------------------------------------------------
+
+    def rows(self, frame: DataFrame) -> PreparedWrite:
+        """Rows that are written as they come: a new table, or an insert of any kind."""
+        keys = self._target.partition_keys(frame)
+        bare = query_facts.unarranged(frame, keeps_sort=False)
+        facts = query_facts.inspect(frame, query_facts.count_frame(bare, keys))
+        choice = choose(
+            self._policy,
+            facts,
+            query_facts.capabilities(self._spark),
+            partition_columns=self._target.partition_columns,
+            target_bytes=self._target_bytes,
+        )
+        staged = None
+        if choice.is_staged:
+            bare = frame = staged = frame.persist()
+        try:
+            prepared = self._carry_out(choice, self._query(frame, bare, keys, facts))
+        except BaseException:
+            if staged is not None:
+                staged.unpersist()
+            raise
+        prepared.staged = staged
+        return prepared
+
+    def merge(self, columns: Sequence[tuple[str, str]], operation: str) -> PreparedWrite:
+        """MERGE stays Delta's own; its writer gets a bin that gives files of the target size."""
+        choice = choose_merge(self._policy, query_facts.capabilities(self._spark), operation)
+        if choice.way is Way.PLAIN:
+            return PreparedWrite(choice, self._target_bytes, write_settings.PLACED)
+        written = fingerprint(codec=self._codec, columns=columns, order=())
+        return PreparedWrite(choice, self._target_bytes, self._bins(choice, written))
+
+    # -- ways ---------------------------------------------------------------------------------
+
+    def _carry_out(self, choice: Choice, query: _Query) -> PreparedWrite:
+        if choice.way is Way.PLAIN:
+            return self._prepared(choice, query.frame, write_settings.PLACED)
+        if choice.way is Way.DELTA:
+            return self._prepared(choice, query.frame, self._bins(choice, query.written))
+        may_look = choice.is_staged or (query.facts.is_deterministic and not query.facts.is_heavy)
+        calibration = self._calibrate(query, may_look=may_look)
+        if choice.way is Way.EXACT:
+            return self._exact(choice, query, calibration)
+        if choice.way is Way.REBALANCE:
+            return self._rebalance(choice, query, calibration)
+        return self._in_order(choice, query, calibration)
+
+    def _exact(self, choice: Choice, query: _Query, calibration: Calibration) -> PreparedWrite:
+        by_range = None
+        if query.order:
+            by_range = placed_rows.range_key(query.frame, query.order[0].name)
+        values, steps = count_values(query.bare, query.keys, calibration, range_key=by_range)
+        policy = PlacementPolicy(
+            target_bytes=self._target_bytes,
+            small_partition_factor=self._policy.small_partition_factor,
+            merged_partition_factor=self._policy.merged_partition_factor,
+            min_tasks=self._cores,
+        )
+        if len(values) > policy.max_values:
+            reason = f"{len(values):,} partition values, more than {policy.max_values:,}"
+            return self._rebalance(Choice(Way.REBALANCE, reason), query, calibration)
+        placement = place(values, policy)
+        cuts = placed_rows.choose_cuts(placement, steps) if by_range is not None else {}
+        salt = "range" if cuts else self._salt()
+        placed = placed_rows.place_rows(
+            query.frame,
+            placement,
+            query.keys,
+            salt=placed_rows.position_salt() if salt == "position" else None,
+            cuts=cuts,
+            range_key=by_range,
+        )
+        placed = placed_rows.sort_in_tasks(placed, query.keys, query.order)
+        rows = max((value.value.rows / value.files for value in placement.values), default=0)
+        settings = {
+            **write_settings.PLACED,
+            **self._cap(rows * calibration.source.cap_slack),
+            **self._marked(choice, query.written, calibration, placement.files, salt=salt),
+        }
+        prepared = self._prepared(choice, placed, settings, calibration)
+        prepared.placement, prepared.planned_files = placement, placement.files
+        return prepared
+
+    def _rebalance(self, choice: Choice, query: _Query, calibration: Calibration) -> PreparedWrite:
+        way = Way.REBALANCE.value
+        ratio = shuffle_ratio(self._history(), fingerprint=query.written, mode=way)
+        reducers = write_settings.rebalance_reducers(
+            scan_bytes=query.facts.scan_bytes, target_bytes=self._target_bytes, ratio=ratio
+        )
+        offered = {name.lower() for name in query.frame.columns}
+        names = [name for name in self._target.partition_columns if name.lower() in offered]
+        if self._policy.repartition == "round_robin":
+            names = []
+        columns = [placed_rows.column(name) for name in names]
+        placed = query.frame.hint("rebalance", reducers, *columns)
+        placed = placed_rows.sort_in_tasks(placed, query.keys, query.order)
+        lightest = min([calibration.bytes_per_row, *calibration.per_value.values()])
+        settings = {
+            **write_settings.PLACED,
+            **write_settings.rebalance(
+                self._target_bytes, ratio, small_factor=self._policy.small_partition_factor
+            ),
+            **self._cap(self._target_bytes / lightest * calibration.source.cap_slack),
+            **self._marked(choice, query.written, calibration, None, shuffle_ratio=ratio),
+        }
+        return self._prepared(choice, placed, settings, calibration)
+
+    def _in_order(self, choice: Choice, query: _Query, calibration: Calibration) -> PreparedWrite:
+        """Without a shuffle, except for chunks: rows stay in the order the query gives them."""
+        frame = query_facts.unarranged(query.frame, keeps_sort=True)
+        max_rows = math.ceil(self._target_bytes / calibration.bytes_per_row)
+        files: int | None = None
+        if choice.way is Way.CHUNKS:
+            rows_per_task = count_tasks(frame)
+            total_rows = sum(rows_per_task.values())
+            files = max(1, round(total_rows * calibration.bytes_per_row / self._target_bytes))
+            max_rows = math.ceil(total_rows / files * calibration.source.cap_slack)
+            frame = placed_rows.place_chunks(frame, rows_per_task, files)
+        elif choice.way is Way.COALESCE:
+            plan = plan_cap(
+                list(count_tasks(frame).values()),
+                bytes_per_row=calibration.bytes_per_row,
+                target_bytes=self._target_bytes,
+                cores=self._cores,
+            )
+            files, max_rows = plan.files, plan.max_rows
+            if plan.tasks is None:
+                choice = replace(choice, way=Way.CAP)
+            else:
+                frame = frame.coalesce(plan.tasks)
+        settings = {
+            **write_settings.PLACED,
+            **self._cap(max_rows),
+            **self._marked(choice, query.written, calibration, files),
+        }
+        prepared = self._prepared(choice, frame, settings, calibration)
+        prepared.planned_files = files
+        return prepared
+
+    def _bins(self, choice: Choice, written: str) -> dict[str, str]:
+        ratio = shuffle_ratio(self._history(), fingerprint=written, mode=Way.DELTA.value)
+        partitions = self._spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
+        return {
+            **write_settings.delta_bins(
+                self._target_bytes,
+                ratio,
+                table_bytes=self._target.table_bytes,
+                shuffle_partitions=int(partitions),
+            ),
+            **self._marked(choice, written, None, None, shuffle_ratio=ratio),
+        }
+
+    # -- facts --------------------------------------------------------------------------------
+
+    def _query(
+        self, frame: DataFrame, bare: DataFrame, keys: Sequence[Column], facts: QueryFacts
+    ) -> _Query:
+        order: tuple[SortColumn, ...] = ()
+        if self._policy.write_order:
+            order = tuple(SortColumn(name) for name in self._policy.write_order)
+        elif facts.sort and self._policy.sorted_query == "within":
+            order = facts.sort
+        columns = tuple((f.name, f.dataType.simpleString()) for f in frame.schema.fields)
+        written = fingerprint(
+            codec=self._codec, columns=columns, order=[column.name for column in order]
+        )
+        return _Query(frame, bare, tuple(keys), facts, order, columns, written)
+
+    def _calibrate(self, query: _Query, *, may_look: bool) -> Calibration:
+        """The table's own files, else the query's own rows, else the schema."""
+        known = self._target.calibrate(
+            self._spark,
+            self._history(),
+            fingerprint=query.written,
+            target_bytes=self._target_bytes,
+        )
+        if known is not None:
+            return known
+        if may_look:
+            self._sample = row_sample.sample_rows(query.bare)
+            measured = row_sample.measure(self._sample, self._codec)
+            if measured is not None:
+                return measured
+        return from_schema(kind for _, kind in query.columns)
+
+    def _history(self) -> list[PastWrite]:
+        if self._past is None:
+            self._past = self._target.past_writes(self._spark)
+        return self._past
+
+    def _salt(self) -> str:
+        """Rows too much alike for a hash are known from the sample, or from the write before."""
+        if self._sample is not None:
+            return "position" if row_sample.has_few_distinct_rows(self._sample) else "hash"
+        past = self._history()
+        return "position" if past and past[0].salt == "position" else "hash"
+
+    @property
+    def _codec(self) -> str:
+        return str(self._spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
+
+    # -- results ------------------------------------------------------------------------------
+
+    def _prepared(
+        self,
+        choice: Choice,
+        frame: DataFrame,
+        settings: Mapping[str, str],
+        calibration: Calibration | None = None,
+    ) -> PreparedWrite:
+        return PreparedWrite(
+            choice, self._target_bytes, settings, frame=frame, calibration=calibration
+        )
+
+    def _cap(self, rows: float) -> dict[str, str]:
+        return write_settings.row_cap(rows, self._spark.conf.get(write_settings.ROW_CAP, "0"))
+
+    def _marked(
+        self,
+        choice: Choice,
+        written: str,
+        calibration: Calibration | None,
+        files: int | None,
+        **more: Any,
+    ) -> dict[str, str]:
+        """A mark that the node has already is enlarged; a user's own metadata is theirs to keep."""
+        before = self._spark.conf.get(CONF, None)
+        mark = read_mark(before) or self._mark
+        if before and read_mark(before) is None:
+            return {}
+        details = {
+            "mode": choice.way.value,
+            "target_bytes": self._target_bytes,
+            "fingerprint": written,
+            "planned_files": files,
+            **more,
+        }
+        if calibration is not None:
+            details["source"] = calibration.source.value
+            details["bytes_per_row"] = round(calibration.estimated_bytes_per_row, 4)
+            details["correction"] = round(calibration.correction, 4)
+        told = {key: value for key, value in details.items() if value not in (None, "")}
+        return {CONF: replace(mark, details={**mark.details, **told}).text()}
