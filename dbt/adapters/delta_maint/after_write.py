@@ -22,6 +22,8 @@ def session_response(spark: Any, relation: BaseRelation, response: Any) -> Delta
     told = enlarged(response)
     if told.table_version is None or (relation.database or SESSION_CATALOG) != SESSION_CATALOG:
         return told
+    if told.files_added is not None:  # an optimized write has read its commit already
+        return told
     location = table_location(spark, schema=relation.schema, name=relation.identifier)
     metrics = commit_metrics(spark, location, told.table_version)
     return told if metrics is None else told.with_metrics(metrics)

@@ -120,7 +120,8 @@ class DeltaMaintAdapter(WritesAdapter):
         return sql_text.identifier_list([names] if isinstance(names, str) else names)
 
     def valid_incremental_strategies(self) -> list[str]:
-        return ["append", "merge", "insert_overwrite", "delete+insert", "microbatch"]
+        rows = ["append", "insert_overwrite", "microbatch"]
+        return [*rows, "merge", "delete+insert", "optimized_write"]
 
     # -- compaction -----------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.delta_maint import optimized_writes, write_plans
 from dbt.adapters.delta_maint.after_write import (
     history_response,
     observed_settings,
@@ -110,6 +111,22 @@ class WritesAdapter(RelationsAdapter):
         for constraint in unenforced:
             self.process_parsed_constraint(constraint, lambda _: None)
         return properties
+
+    # -- files of the right size --------------------------------------------------------------
+
+    @available.parse_none
+    def plan_write(self, **request: Any) -> optimized_writes.PlannedWrite | None:
+        """The rows of a model as a view that gives files of the right size; None: write plainly."""
+        return optimized_writes.plan(self, optimized_writes.WriteRequest(**request))
+
+    @available.parse_none
+    def run_write(self, planned: optimized_writes.PlannedWrite, sql: str) -> DeltaMaintResponse:
+        """Runs the statement of a planned write; its settings end with it."""
+        return optimized_writes.run(self, planned, sql)
+
+    @available.parse(lambda *a, **k: [])
+    def write_plan(self, ref: Any, model: str) -> list[str]:
+        return write_plans.plan_lines(self, ref, model)
 
     # -- incremental models -------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 {{
     config(
-        materialized='incremental',
+        materialized='delta_optimized',
         incremental_strategy='merge',
         unique_key='ride_id',
         partition_by=['ride_date'],

@@ -5,7 +5,7 @@ SURGE_RATIO = 2.0
 
 
 def model(dbt, session):
-    dbt.config(materialized="table")
+    dbt.config(materialized="delta_optimized", incremental_strategy="insert_overwrite")
 
     rides = dbt.ref("fct_rides").where(~F.col("is_false_start"))
     stations = dbt.ref("stg_stations").select("station_id", "station_name", "hub", "capacity")

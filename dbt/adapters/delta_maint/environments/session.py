@@ -67,6 +67,11 @@ class SessionHandle(Handle):
     def cursor(self) -> SessionCursor:
         return SessionCursor(self.spark, self.mark_thread)
 
+    @property
+    def job_group(self) -> str:
+        """The name under which Spark knows the jobs of this connection."""
+        return self._group
+
     def describe_work(self, name: str) -> None:
         self._work = name
 

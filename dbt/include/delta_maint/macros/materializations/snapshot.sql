@@ -21,7 +21,8 @@
   {% if not exists %}
     {% set build_sql = build_snapshot_table(strategy, model['compiled_code']) %}
     {% do check_time_data_types(build_sql) %}
-    {% set final_sql = create_table_as(False, target_relation, build_sql) %}
+    {% set planned = delta_maint_plan_write(target_relation, build_sql, 'create') %}
+    {% set final_sql = create_table_as(False, target_relation, planned.query if planned else build_sql) %}
   {% else %}
     {% set wanted = adapter.wanted_settings(config) %}
     {% set observed = adapter.observed_settings(target_relation, wanted) %}
@@ -45,11 +46,12 @@
     {% endfor %}
     {% if missing %}{% do create_columns(target_relation, missing) %}{% endif %}
 
+    {% set planned = delta_maint_plan_write(target_relation, '', 'merge') %}
     {% set final_sql = snapshot_merge_sql(
         target=target_relation, source=staging, insert_cols=staged_columns | map(attribute='quoted') | list) %}
   {% endif %}
 
-  {% call statement('main') %}
+  {% call delta_maint_write(planned) %}
     {{ final_sql }}
   {% endcall %}
 

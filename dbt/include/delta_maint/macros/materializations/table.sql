@@ -12,10 +12,7 @@
     {% set compiled_code = 'select * from ' ~ adapter.quote(python_view_name()) %}
   {% endif %}
 
-  {% do drop_unless_replaceable(existing, target_relation) %}
-  {%- call statement('main') -%}
-    {{ create_table_as(False, target_relation, compiled_code) }}
-  {%- endcall -%}
+  {% do delta_maint_create(target_relation, existing, compiled_code) %}
 
   {% do apply_grants(target_relation, grant_config, should_revoke(existing, full_refresh_mode=True)) %}
   {% do delta_maint_after_write(target_relation) %}
