@@ -7,6 +7,8 @@
 {% endmacro %}
 
 {% macro delta_maint_compact_after_write(target_relation) %}
+  {#- A clone shares its files with another table: merging them would copy them. -#}
+  {% if flags.WHICH == 'clone' %}{% do return('') %}{% endif %}
   {% set report = adapter.auto_compact(target_relation, model, switch=var('delta_maint_auto_compact', none)) %}
   {% if report is not none %}
     {% set written = load_result('main') %}
