@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dbt.adapters.delta_maint.core.sizes import format_bytes
+
 FULL_RATIO = 0.95
 
 
@@ -87,8 +89,6 @@ class BinRule:
 
     def explain(self, candidate: Bin) -> str:
         """Why a bin is not worth it, with its numbers."""
-        from dbt.adapters.delta_maint.core.sizes import format_bytes
-
         told = f"{candidate.files} small files, {format_bytes(candidate.size_bytes)}"
         if candidate.files < self.min_input_files:
             return (

@@ -3,7 +3,7 @@
 Three statements answer everything a decision needs: a listing of `_delta_log`, the actions that are
 not files, and the files. The newest complete checkpoint (classic, multi-part, or V2 with sidecars) and
 the commits after it are replayed inside Spark, and only the surviving files travel, in batches and
-without their paths unless asked for: a million files are about 200 MB here, not a million JSON objects.
+without their paths unless asked for, so that a large table does not fill the driver.
 
 Reading is a snapshot: commits that land meanwhile are not seen, and nothing is locked.
 """
