@@ -122,7 +122,8 @@ def engines(spark: Any, root: Path) -> dict[str, Callable[[], None]]:
     from dbt.adapters.delta_maint.core.conversion import ConvertRequest
     from dbt.adapters.delta_maint.lake.converter import Converter
     from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
-    from deltalake import convert_to_deltalake
+    from deltalake import Field, Schema, convert_to_deltalake
+    from deltalake.schema import PrimitiveType
 
     delta = JvmDelta.probe(spark)
     assert isinstance(delta, JvmDelta), delta
@@ -139,7 +140,7 @@ def engines(spark: Any, root: Path) -> dict[str, Callable[[], None]]:
         ),
         "deltalake": lambda: convert_to_deltalake(
             str(root),
-            partition_by=pa.schema([("part", pa.int32())]),
+            partition_by=Schema([Field("part", PrimitiveType("integer"), nullable=True)]),
             partition_strategy="hive",
         ),
     }
@@ -173,7 +174,10 @@ def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
     root = work / name
     write_files(root, dataset)
     size = sum(path.stat().st_size for path in root.rglob("*.parquet"))
-    print(f"{name}: {dataset.files:,} files, {size / 1e6:,.0f} MB, {dataset.columns} columns")
+    print(
+        f"{name}: {dataset.files:,} files, {size / 1e6:,.0f} MB, {dataset.columns} columns",
+        flush=True,
+    )
     wall: dict[str, list[float]] = {}
     cpu: dict[str, list[float]] = {}
     verdicts: dict[str, str] = {}
@@ -200,10 +204,13 @@ def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("datasets", nargs="*", default=["quick"], choices=[*DATASETS, "quick"])
+    parser.add_argument("datasets", nargs="*", metavar="|".join(DATASETS))
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    for name in arguments.datasets:
+    unknown = [name for name in arguments.datasets if name not in DATASETS]
+    if unknown:
+        parser.error(f"no dataset {unknown[0]!r}")
+    for name in arguments.datasets or ["quick"]:
         work = Path(tempfile.mkdtemp(prefix="bench-convert-"))
         try:
             run(name, DATASETS[name], arguments.rounds, work)
