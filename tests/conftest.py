@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no counterexample.
+settings.register_profile("any_machine", deadline=None)
+settings.load_profile("any_machine")
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
