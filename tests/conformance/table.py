@@ -5,8 +5,10 @@ python -m tests.conformance.table [--write]
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +21,8 @@ from tests.conformance.package import area_of, classes, is_of_package, key_of, n
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
+REMEMBERED = ROOT / ".conformance.json"
+NOTHING = {"passed": 0, "failed": 0}
 
 
 @dataclass
@@ -28,7 +32,6 @@ class Outcomes:
     areas: dict[str, str] = field(default_factory=dict)
     passed: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         for item in items:
@@ -38,7 +41,6 @@ class Outcomes:
                     break
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.seconds += report.duration
         area = self.areas.get(report.nodeid)
         if area is None:
             return
@@ -46,6 +48,13 @@ class Outcomes:
             self.failed.append(report.nodeid)
         elif report.when == "call" and report.passed:
             self.passed[area] += 1
+
+    def per_area(self) -> dict[str, dict[str, int]]:
+        failed = Counter(self.areas[node] for node in self.failed)
+        return {
+            area: {"passed": self.passed[area], "failed": failed[area]}
+            for area in sorted(set(self.areas.values()))
+        }
 
 
 def not_applicable() -> Counter[str]:
@@ -59,10 +68,9 @@ def not_applicable() -> Counter[str]:
     return found
 
 
-def page(outcomes: Outcomes) -> str:
+def page(told: Mapping[str, Mapping[str, int]]) -> str:
     missing = not_applicable()
-    failed = Counter(outcomes.areas[node] for node in outcomes.failed)
-    areas = sorted({*outcomes.areas.values(), *missing})
+    areas = sorted({*told, *missing})
     lines = [
         "# Conformance",
         "",
@@ -74,10 +82,10 @@ def page(outcomes: Outcomes) -> str:
         "|---|---:|---:|---:|",
     ]
     for area in areas:
-        passed = outcomes.passed[area]
-        lines.append(f"| {area} | {passed} | {passed + failed[area]} | {missing[area] or ''} |")
-    total = sum(outcomes.passed.values())
-    applicable = total + len(outcomes.failed)
+        passed, failed = told.get(area, NOTHING)["passed"], told.get(area, NOTHING)["failed"]
+        lines.append(f"| {area} | {passed} | {passed + failed} | {missing[area] or ''} |")
+    total = sum(found["passed"] for found in told.values())
+    applicable = total + sum(found["failed"] for found in told.values())
     lines += [
         f"| all | {total} | {applicable} | {sum(missing.values())} |",
         "",
@@ -95,18 +103,24 @@ def page(outcomes: Outcomes) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
+    wanted = [argument for argument in arguments if not argument.startswith("-")]
+    folder = ROOT / "tests/conformance"
+    paths = [str(folder / f"test_{area}.py") for area in wanted] or [str(folder)]
     outcomes = Outcomes()
-    code = pytest.main(["-q", "--no-header", str(ROOT / "tests/conformance")], plugins=[outcomes])
-    text = page(outcomes)
+    code = pytest.main(["-q", "--no-header", *paths], plugins=[outcomes])
+    told = json.loads(REMEMBERED.read_text()) if wanted and REMEMBERED.exists() else {}
+    told |= outcomes.per_area()
+    REMEMBERED.write_text(json.dumps(told))
+    text = page(told)
     print(text)
     for node in outcomes.failed:
         print("FAILED", node)
-    if "--write" in sys.argv:
+    if "--write" in arguments:
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(text)
     return int(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
