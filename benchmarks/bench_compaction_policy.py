@@ -57,15 +57,17 @@ def count(min_num_files: int) -> CompactionPolicy:
     return CompactionPolicy(kind=PolicyKind.COUNT, target_bytes=TARGET, min_num_files=min_num_files)
 
 
+NATIVE, OURS = "native (every run)", "bins 8 (default)"
+REAL_POLICIES = ["none", NATIVE, "OPTIMIZE every run", "count 50", OURS]
 POLICIES: dict[str, Compact] = {
     "none": nothing,
-    "native (every run)": every_run(TARGET),
+    NATIVE: every_run(TARGET),
     "OPTIMIZE every run": every_run(TARGET, small_ratio=1.0),
     "count 50": planned(count(50)),
     "count 20": planned(count(20)),
     "bins 2": planned(bins(2)),
     "bins 4": planned(bins(4)),
-    "bins 8 (default)": planned(bins(8)),
+    OURS: planned(bins(8)),
     "bins 16": planned(bins(16)),
     "bins 32": planned(bins(32)),
 }
@@ -253,6 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--real", action="store_true", help="14 runs on real Delta")
     parser.add_argument("--layouts", nargs="*", default=["flat", "part10", "merge"])
+    parser.add_argument("--policies", nargs="*", default=REAL_POLICIES)
     arguments = parser.parse_args()
     if not arguments.real:
         for layout, writes in LAYOUTS.items():
@@ -271,14 +274,16 @@ def main() -> None:
         return
     real = RealRuns()
     for layout in arguments.layouts:
-        names = ["none", "native (every run)", "OPTIMIZE every run", "count 50", "bins 8 (default)"]
-        outcomes = {name: real.run(layout, name) for name in names}
+        outcomes = {name: real.run(layout, name) for name in arguments.policies}
         print_table(f"{layout}, {REAL_RUNS} real runs", outcomes)
-        ours, native = outcomes["bins 8 (default)"], outcomes["native (every run)"]
-        print(f"ours / native amplification: {ours.amplification / native.amplification:.2f}")
-        if layout in short:
-            model = short[layout]["bins 8 (default)"].amplification
-            print(f"simulated / real amplification of ours: {model / ours.amplification:.2f}")
+        ours, native = outcomes.get(OURS), outcomes.get(NATIVE)
+        if ours and native:
+            ratio = ours.amplification / native.amplification
+            print(f"ours / native amplification: {ratio:.2f}", flush=True)
+        for name, found in outcomes.items() if layout in short else ():
+            if found.amplification:
+                ratio = short[layout][name].amplification / found.amplification
+                print(f"simulated / real amplification, {name}: {ratio:.2f}", flush=True)
 
 
 if __name__ == "__main__":
