@@ -38,7 +38,7 @@ def test_a_killed_write_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     table = shop.root / ".delta_maint/warehouse/analytics.db/placed"
     before = versions(table)
     files = len(list(table.rglob("*.parquet")))
-    process = shop.start("run", "--vars", "{rows: 60000000}")
+    process = shop.start("run", "--vars", "{rows: 4000000}")
     try:
         while process.poll() is None and len(list(table.rglob("*.parquet"))) == files:
             time.sleep(0.05)
