@@ -13,6 +13,8 @@ from typing import Any
 _CLASS = re.compile(r"^\s*\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _NOT_TELLING = ("INTERNAL_ERROR", "FAILED_EXECUTE_COMMAND", "TASK_WRITE_FAILED")
 _STACK_LINE = re.compile(r"\n\s*at [\w.$]+\(|\n\nJVM stacktrace:|\nDriver stacktrace:")
+_INNER = re.compile(r"\[([A-Z][A-Z0-9_.]{5,})\] [^\n]+")
+_CAUSED_BY = re.compile(r"Caused by: [\w.$]+: ([^\n]+)")
 _LOST = "Cannot find main error class"
 _MAX_CAUSES = 20
 
@@ -23,17 +25,30 @@ def telling_sentence(error: BaseException) -> str:
     throwable = java_exception(error)
     if throwable is None:
         return _without_stack(_python_message(error)) or type(error).__name__
-    messages = [_message(cause) for cause in _causes(throwable)]
-    messages = [message for message in messages if message]
+    texts = [text for text in map(_text, _causes(throwable)) if text]
+    messages = [_without_stack(text) for text in texts]
     for message in messages:
         match = _CLASS.match(message)
         if match and not match.group(1).startswith(_NOT_TELLING):
             return message
     for message in messages:
-        inner = re.search(r"\[(?!INTERNAL_ERROR)([A-Z][A-Z0-9_.]{5,})\] [^\n]+", message)
-        if inner:
-            return inner.group(0)
-    return messages[-1] if messages else str(throwable.getClass().getName())
+        for inner in _INNER.finditer(message):
+            if not inner.group(1).startswith(_NOT_TELLING):
+                return inner.group(0)
+    if not messages:
+        return str(throwable.getClass().getName())
+    root = root_cause("\n".join(texts))
+    return f"{messages[-1]} ({root})" if root and root not in messages[-1] else messages[-1]
+
+
+def root_cause(stack: str) -> str | None:
+    """What the last `Caused by` of a Java stack says: a full disk is told there and nowhere else.
+
+    >>> root_cause("Job aborted\\nCaused by: java.io.IOException: No space left on device\\n\\tat x")
+    'No space left on device'
+    """
+    found = _CAUSED_BY.findall(stack)
+    return str(found[-1]).strip() if found else None
 
 
 def error_class(sentence: str) -> str | None:
@@ -69,14 +84,11 @@ def _causes(throwable: Any) -> list[Any]:
     return found
 
 
-def _message(throwable: Any) -> str:
+def _text(throwable: Any) -> str:
     try:
-        text = throwable.getMessage()
+        return str(throwable.getMessage() or "")
     except Exception:  # a getMessage that itself looks for an unknown error class
-        text = None
-    if not text:
         return ""
-    return _without_stack(str(text))
 
 
 def _python_message(error: BaseException) -> str:
