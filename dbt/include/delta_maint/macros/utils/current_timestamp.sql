@@ -1,0 +1,3 @@
+{% macro delta_maint__current_timestamp_backcompat() -%}
+  current_timestamp()
+{%- endmacro %}
