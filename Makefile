@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MINIMUM_JAVA := 17
+# Each worker is a process with a Spark of its own; classes and modules stay whole.
+PARALLEL := -n auto --maxprocesses 4 --dist loadscope
 
 .PHONY: demo test test-unit test-functional test-conformance test-faults test-all lint bench check-machine clean
 
@@ -18,23 +20,23 @@ demo: $(READY)
 	@cd sample_project && "../$(BIN)/dbt" run-operation convert_to_delta --args '{source: raw.ride_events}' --no-version-check
 
 test: $(READY) lint
-	@"$(BIN)/python" -m pytest tests
+	@"$(BIN)/python" -m pytest tests $(PARALLEL)
 
 test-unit: $(READY)
 	@"$(BIN)/python" -m pytest tests/unit
 
 test-functional: $(READY)
-	@"$(BIN)/python" -m pytest tests/functional
+	@"$(BIN)/python" -m pytest tests/functional $(PARALLEL)
 
 test-conformance: $(READY)
-	@"$(BIN)/python" -m pytest tests/conformance
+	@"$(BIN)/python" -m pytest tests/conformance $(PARALLEL)
 
 test-faults: $(READY)
 	@"$(BIN)/python" -m pytest tests/faults
 
 test-all: $(READY) lint
-	@DELTA_MAINT_TEST_ALL=1 "$(BIN)/python" -m pytest tests
-	@DELTA_MAINT_TEST_ANSI=1 "$(BIN)/python" -m pytest tests/conformance tests/functional
+	@DELTA_MAINT_TEST_ALL=1 "$(BIN)/python" -m pytest tests $(PARALLEL)
+	@DELTA_MAINT_TEST_ANSI=1 "$(BIN)/python" -m pytest tests/conformance tests/functional $(PARALLEL)
 
 lint: $(READY)
 	@"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check .

@@ -13,6 +13,13 @@ from hypothesis import settings
 settings.register_profile("any_machine", deadline=None)
 settings.load_profile("any_machine")
 
+# Compiling a query costs more than running it on a handful of rows. The tests that start dbt as users
+# do, in a process of their own, keep the defaults.
+UNCOMPILED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
 
@@ -30,7 +37,11 @@ def session_target(warehouse: Path) -> dict[str, Any]:
         "warehouse": str(warehouse),
         "catalog": "in_memory",
         "driver_memory": "2g",
-        "server_side_parameters": {"spark.sql.shuffle.partitions": "2", **ansi_mode()},
+        "server_side_parameters": {
+            "spark.sql.shuffle.partitions": "2",
+            **UNCOMPILED,
+            **ansi_mode(),
+        },
     }
 
 
