@@ -108,7 +108,10 @@ def main(arguments: list[str]) -> int:
     folder = ROOT / "tests/conformance"
     paths = [str(folder / f"test_{area}.py") for area in wanted] or [str(folder)]
     outcomes = Outcomes()
-    code = pytest.main(["-q", "--no-header", *paths], plugins=[outcomes])
+    # Workers collect for themselves, so the areas are learnt before they start.
+    pytest.main(["-qq", "--collect-only", *paths], plugins=[outcomes])
+    workers = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadscope"]
+    code = pytest.main(["-q", "--no-header", *workers, *paths], plugins=[outcomes])
     told = json.loads(REMEMBERED.read_text()) if wanted and REMEMBERED.exists() else {}
     told |= outcomes.per_area()
     REMEMBERED.write_text(json.dumps(told))

@@ -5,6 +5,7 @@ from typing import ClassVar
 from dbt.tests.adapter.empty.test_empty import (
     BaseTestEmpty,
     BaseTestEmptyInlineSourceRef,
+    BaseTestEmptySeedFlag,
     MetadataWithEmptyFlag,
 )
 
@@ -17,6 +18,12 @@ class TestEmpty(BaseTestEmpty):
 
 class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
     pass
+
+
+class TestEmptySeedFlag(BaseTestEmptySeedFlag):
+    test_build_empty_with_seed = None
+    test_seed_empty_creates_table_with_zero_rows = None
+    test_seed_empty_preserves_column_types = None
 
 
 class TestMetadataWithEmptyFlag(PostgresFixtures, MetadataWithEmptyFlag):

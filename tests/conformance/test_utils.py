@@ -20,6 +20,8 @@ from dbt.tests.adapter.utils.test_cast import BaseCast
 from dbt.tests.adapter.utils.test_cast_bool_to_text import BaseCastBoolToText
 from dbt.tests.adapter.utils.test_concat import BaseConcat
 from dbt.tests.adapter.utils.test_current_timestamp import (
+    BaseCurrentTimestamp,
+    BaseCurrentTimestampAware,
     BaseCurrentTimestampNaive,
 )
 from dbt.tests.adapter.utils.test_date import BaseDate
@@ -123,6 +125,14 @@ class TestCastBoolToText(BaseCastBoolToText):
 
 class TestConcat(BaseConcat):
     pass
+
+
+class TestCurrentTimestamp(BaseCurrentTimestamp):
+    pass
+
+
+class TestCurrentTimestampAware(BaseCurrentTimestampAware):
+    test_current_timestamp_type = None
 
 
 class TestCurrentTimestampNaive(BaseCurrentTimestampNaive):

@@ -126,3 +126,51 @@ class TestConstraints:
                 assert constraint in results[0].message
                 rows = project.run_sql(f"select * from {project.test_schema}.guarded", fetch="all")
                 assert [tuple(row) for row in rows] == [(1, 1)]
+
+
+DEFAULTED = """
+models:
+  - name: defaulted
+    columns:
+      - {name: id}
+      - {name: fresh, constraints: [{type: custom, expression: "default 'it''s new'"}]}
+"""
+ODD = """
+models:
+  - name: defaulted
+    columns:
+      - {name: fresh, constraints: [{type: custom, expression: "mask by me"}]}
+"""
+
+
+class TestDefaults:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        model = MODEL.format(
+            mode="append_new_columns",
+            first="select 1 as id",
+            second="select 2 as id, 'given' as fresh",
+            config="",
+        )
+        return {"defaulted.sql": model}
+
+    def test_a_new_column_gets_its_default_for_rows_to_come(self, project: Any) -> None:
+        name = f"{project.test_schema}.defaulted"
+        run_dbt(["run"])
+        write_file(DEFAULTED, project.project_root, "models", "defaults.yml")
+        _, output = run_dbt_and_capture(["run"])
+        assert "the defaults of fresh are for rows to come" in " ".join(output.split())
+        project.run_sql(f"insert into {name} (id) values (3)")
+        rows = project.run_sql(f"select id, fresh from {name} order by id", fetch="all")
+        assert [tuple(row) for row in rows] == [(1, None), (2, "given"), (3, "it's new")]
+
+        before = project.run_sql(f"describe history {name}", fetch="all")
+        _, output = run_dbt_and_capture(["run"])
+        after = project.run_sql(f"describe history {name}", fetch="all")
+        assert len(after) == len(before) + 1  # the merge alone
+        assert "rows to come" not in output
+
+        write_file(ODD, project.project_root, "models", "defaults.yml")
+        results = run_dbt(["run"], expect_pass=False)
+        assert "only `default <expression>` is known" in results[0].message
+        assert len(project.run_sql(f"describe history {name}", fetch="all")) == len(after)

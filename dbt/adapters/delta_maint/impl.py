@@ -126,7 +126,8 @@ class DeltaMaintAdapter(WritesAdapter):
     # -- compaction -----------------------------------------------------------------------------
 
     def pre_model_hook(self, config: Any) -> Any:
-        """Marks the commits that the model is about to make."""
+        """Refuses what the model could not be given; marks the commits it is about to make."""
+        self.check_defaults(config)
         return self._compaction.begin_node(self)
 
     def post_model_hook(self, config: Any, context: Any) -> None:

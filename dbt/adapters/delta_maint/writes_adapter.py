@@ -16,6 +16,11 @@ from dbt.adapters.delta_maint.after_write import (
 )
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
 from dbt.adapters.delta_maint.constraints import constraint_properties
+from dbt.adapters.delta_maint.core.column_defaults import (
+    default_changes,
+    observed_defaults,
+    wanted_defaults,
+)
 from dbt.adapters.delta_maint.core.merge_options import check_options, names
 from dbt.adapters.delta_maint.core.schema_change import Field, SchemaChange
 from dbt.adapters.delta_maint.core.table_settings import (
@@ -103,6 +108,30 @@ class WritesAdapter(RelationsAdapter):
     ) -> None:
         for statement in changes(relation.render(), wanted, observed):
             self.execute(statement)
+
+    def check_defaults(self, config: Any) -> None:
+        columns = getattr(config.model, "columns", None) or {}
+        with told_to_dbt():
+            wanted_defaults(column.to_dict() for column in columns.values())
+
+    @available.parse_none
+    def bring_up_defaults(
+        self, relation: BaseRelation, model: dict[str, Any], *, rebuilt: bool
+    ) -> None:
+        """Reads the table only when the model declares a default."""
+        with told_to_dbt():
+            wanted = wanted_defaults((model.get("columns") or {}).values())
+        if not wanted:
+            return
+        _, described = self.execute(f"describe table extended {relation}", fetch=True)
+        statements = default_changes(relation.render(), wanted, observed_defaults(described.rows))
+        for statement in statements:
+            self.execute(statement)
+        if statements and not rebuilt:
+            logger.info(
+                f"{relation.render()}: the defaults of {', '.join(wanted)} are for rows to come; "
+                "rows that were there keep what they have, NULL in a column that is new."
+            )
 
     @available.parse(lambda *a, **k: {})
     def constraint_properties(self, model: dict[str, Any], file_format: str) -> dict[str, str]:

@@ -202,3 +202,28 @@ class TestEdges:
         assert "native`: left to Delta's own" in output
         rows = project.run_sql(f"select count(*) from {project.test_schema}.batched", fetch="one")
         assert rows[0] == 8
+
+
+class TestZorder:
+    """The columns wait in the config until a partition is rewritten anyway, or is asked for."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "ordered.sql": model(f"zorder=['p', 'id'], auto_compact={EAGER}"),
+            "waiting.sql": model("zorder='id', tags=['waiting']"),
+        }
+
+    def test_zorder_columns_are_applied_where_files_are_rewritten(self, project: Any) -> None:
+        run_dbt(["run"])
+        assert operations(project, "waiting") == ["CREATE OR REPLACE TABLE AS SELECT"]
+        optimized = history(project, "ordered")[-1]
+        assert (optimized[4], optimized[5]["zOrderBy"]) == ("OPTIMIZE", '["p","id"]')
+
+        plain = "{select: 'tag:waiting', force: true}"
+        run_dbt(["run-operation", "compact", "--args", plain])
+        assert history(project, "waiting")[-1][5]["zOrderBy"] == "[]"
+        run_dbt(["run", "--select", "waiting"])
+        ordered = "{select: 'tag:waiting', force: true, zorder: true}"
+        run_dbt(["run-operation", "compact", "--args", ordered])
+        assert history(project, "waiting")[-1][5]["zOrderBy"] == '["id"]'

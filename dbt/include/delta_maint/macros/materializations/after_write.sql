@@ -6,6 +6,7 @@
   {% if wanted is not none %}
     {% do adapter.bring_up_settings(target_relation, wanted, observed) %}
   {% endif %}
+  {% do adapter.bring_up_defaults(target_relation, model, rebuilt=wanted is none) %}
   {% do persist_docs(target_relation, model) %}
   {% do delta_maint_compact_after_write(target_relation) %}
 {% endmacro %}
