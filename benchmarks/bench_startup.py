@@ -84,7 +84,10 @@ def main(rounds: int) -> None:
         making = dbt_run(make_project(work / "warm_ours", profiles["ours"]))
         print(f"ours, the very first run (fetches jars, makes the archive at exit): {making:.1f} s")
         archives = work / "cache" / "class_archives"
+        deadline = time.monotonic() + 60
         while not list(archives.glob("*.jsa")):
+            if time.monotonic() > deadline:
+                sys.exit("the first run has made no archive")
             time.sleep(0.5)
         time.sleep(5)
         for number in range(rounds):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.delta_maint.environments.jars import DeltaVersions, find_delta_jars
 from tests.functional.dbt_process import DbtFolder
 
 ONE = "{{ config(materialized='table') }} select 1 as id, 'x' as name"
@@ -54,6 +55,22 @@ def test_a_second_process_sees_the_tables_of_the_first(shop: DbtFolder, first_ru
     assert "PASS=1" in shop.run("run", "--select", "two")
     shown = shop.run("show", "--inline", "select * from {{ ref('two') }}", "--output", "json")
     assert json.loads(shown[shown.index("{") :])["show"] == [{"n": 1}]
+
+
+def test_a_run_of_one_model_leaves_a_class_archive_for_the_next(
+    shop: DbtFolder, first_run: str, tmp_path: Path
+) -> None:
+    jars = find_delta_jars(DeltaVersions.installed())
+    assert jars is not None
+    shop.write_profile(delta_jars=[str(jar) for jar in jars])
+    try:
+        shop.run("run", "--select", "one", DELTA_MAINT_CACHE=str(tmp_path))
+    finally:
+        shop.write_profile()
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("class_archives/*.jsa")):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
 
 
 def test_debug_gives_a_verdict_on_every_part(shop: DbtFolder) -> None:

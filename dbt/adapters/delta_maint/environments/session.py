@@ -58,14 +58,17 @@ QUIET_CONFS = {
 
 
 class SessionHandle(Handle):
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(
+        self, spark: SparkSession, *, after_commit: Callable[[], None] = lambda: None
+    ) -> None:
         self.spark = spark
+        self._after_commit = after_commit
         self._group = f"dbt-{uuid.uuid4().hex}"
         self._work = "dbt"
         self._cancelled = False
 
     def cursor(self) -> SessionCursor:
-        return SessionCursor(self.spark, self.mark_thread)
+        return SessionCursor(self.spark, self.mark_thread, self._after_commit)
 
     @property
     def job_group(self) -> str:
@@ -103,12 +106,13 @@ class SessionEnvironment(Environment):
         self._catalog_lock: CatalogLock | None = None
         self._gateway: Any = None
         self._archive: ClassArchive | None = None
+        self._has_committed = False
 
     def open(self) -> SessionHandle:
         session = self._base_session().newSession()
         # Ours decides from the table; with Delta's own beside it, files would be rewritten twice.
         session.conf.set("spark.databricks.delta.autoCompact.enabled", "false")
-        return SessionHandle(session)
+        return SessionHandle(session, after_commit=self._note_commit)
 
     def inspect(self) -> list[Verdict]:
         versions: DeltaVersions | None = None
@@ -171,12 +175,15 @@ class SessionEnvironment(Environment):
         remove_scratch(self.settings.home)
 
     def _keep_archive(self, base: SparkSession) -> None:
-        """An archive is worth its place when Delta has committed something in this run."""
+        """An archive is worth its place when Delta has committed something, or much has run."""
         if self._archive is None or self._archive.is_ready:
             return
         jobs = base.sparkContext._jsc.sc().dagScheduler().nextJobId()
-        if int(jobs) >= JOBS_WORTH_AN_ARCHIVE:
+        if self._has_committed or int(jobs) >= JOBS_WORTH_AN_ARCHIVE:
             self._archive.keep()
+
+    def _note_commit(self) -> None:
+        self._has_committed = True
 
     def _shut_down_jvm(self) -> None:
         gateway, self._gateway = self._gateway, None

@@ -15,9 +15,15 @@ _AFFECTED = "num_affected_rows"
 
 
 class SessionCursor(Cursor):
-    def __init__(self, spark: SparkSession, before_statement: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        before_statement: Callable[[], None],
+        after_commit: Callable[[], None],
+    ) -> None:
         self._spark = spark
         self._before_statement = before_statement
+        self._after_commit = after_commit
         self._frame: DataFrame | None = None
         self._rows: list[tuple[Any, ...]] | None = None
         self._position = 0
@@ -33,6 +39,8 @@ class SessionCursor(Cursor):
         )
         # Spark runs commands while it parses them, so the commit has happened by now.
         self._committed_version = last_committed_version(self._spark)
+        if self._committed_version is not None:
+            self._after_commit()
 
     def run_to_end(self) -> None:
         if self._frame is None or not self._frame.columns or self._is_command():
