@@ -39,6 +39,14 @@ def test_a_minimal_profile_builds_a_delta_table(shop: DbtFolder, first_run: str)
     assert (shop.root / ".delta_maint/warehouse/analytics.db/one/_delta_log").is_dir()
 
 
+def test_the_numbers_of_a_commit_are_read_from_a_path_with_a_space(
+    shop: DbtFolder, first_run: str
+) -> None:
+    results = json.loads((shop.root / "target" / "run_results.json").read_text())["results"]
+    assert results[0]["adapter_response"]["files_added"] == 1
+    assert results[0]["adapter_response"]["rows_affected"] == 1
+
+
 def test_the_console_is_dbts_alone(first_run: str) -> None:
     for line in first_run.splitlines():
         assert line[:8].count(":") == 2 or not line.strip(), line

@@ -63,7 +63,7 @@ def test_a_half_filled_cache_is_not_used(empty_home: Path) -> None:
     [
         (["delta-spark_4.2_2.13-4.3.0.jar", "delta-storage-4.3.0.jar"], "is Delta 4.3.0 but"),
         (["delta-spark_4.0_2.13-4.4.0.jar", "delta-storage-4.4.0.jar"], "built for Spark/Scala"),
-        (["delta-spark_4.2_2.13-4.4.0.jar"], "lacks delta-storage"),
+        (["delta-spark_4.2_2.13-4.4.0.jar", "delta-storage-4.4.0.jar"], "lacks delta-kernel-api"),
         (["something-else.jar"], "holds no delta-spark jar"),
     ],
 )
@@ -73,6 +73,13 @@ def test_jars_that_do_not_fit_are_refused_by_name(
     put(empty_home / "given", *names)
     with pytest.raises(JarsError, match=sentence):
         find_delta_jars(VERSIONS, given=str(empty_home / "given"))
+
+
+def test_the_folder_that_ivy_fills_can_be_given(empty_home: Path) -> None:
+    put(empty_home / "given", *(f"io.delta_{name}" for name in VERSIONS.jar_names), "other-1.jar")
+    found = find_delta_jars(VERSIONS, given=str(empty_home / "given"))
+    assert found is not None
+    assert len(found) == 4
 
 
 def test_a_list_of_jars_must_exist(empty_home: Path) -> None:

@@ -159,8 +159,10 @@ def _with_outcome(
         location = table_location(spark, schema=relation.schema, name=relation.identifier)
     else:
         location = spark.sql(f"describe detail {relation.render()}").first()["location"]
-    files = added_files(read_commit(spark, location, told.table_version))
-    result = outcome(files, target_bytes=planned.prepared.target_bytes)
+    actions = read_commit(spark, location, told.table_version)
+    if not actions:
+        return told
+    result = outcome(added_files(actions), target_bytes=planned.prepared.target_bytes)
     if result.over_partitioned:
         logger.warning("{}: {}", relation.render(), result.over_partitioned)
     way = planned.prepared.choice.way

@@ -22,8 +22,9 @@ from dbt.adapters.delta_maint.environments.cache_folder import cache_folder
 from filelock import FileLock
 
 SCALA = "2.13"
+# Ivy puts the organisation before the name.
 _JAR_NAME = re.compile(
-    r"^(?P<stem>delta-[a-z-]+?)(?:_(?P<binary>[0-9._]+))?-(?P<version>\d[^/]*)\.jar$"
+    r"^(?:io\.delta_)?(?P<stem>delta-[a-z-]+?)(?:_(?P<binary>[0-9._]+))?-(?P<version>\d[^/]*)\.jar$"
 )
 
 
@@ -139,7 +140,7 @@ def _given_jars(given: str | Sequence[str], versions: DeltaVersions) -> tuple[Pa
     if len(paths) == 1 and paths[0].is_dir():
         folder = paths[0]
         paths = sorted(folder.glob("*.jar"))
-        if not any(path.name.startswith("delta-spark") for path in paths):
+        if not any("delta-spark" in path.name for path in paths):
             raise JarsError(
                 f"delta_jars names the folder {folder}, which holds no delta-spark jar: put "
                 f"{_sentence_list(versions.jar_names)} there."
@@ -169,7 +170,7 @@ def _refuse_misfits(paths: Iterable[Path], versions: DeltaVersions) -> None:
                 f"{path.name} is built for Spark/Scala {match['binary']} but pyspark "
                 f"{versions.spark} is installed: use {versions.jar_names[0]}."
             )
-    missing = {"delta-spark", "delta-storage"} - stems
+    missing = {"delta-spark", "delta-storage", "delta-kernel-api"} - stems
     if missing:
         raise JarsError(
             f"delta_jars lacks {_sentence_list(sorted(missing))}: Delta needs "

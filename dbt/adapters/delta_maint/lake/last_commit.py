@@ -54,10 +54,13 @@ def commit_lines(spark: Any, location: str, version: int, limit: int = 100) -> I
 
 
 def table_location(spark: Any, *, schema: str, name: str) -> str:
-    """Where a table of the session catalog lies: a lookup in the catalog, no file is read."""
+    """Where a table of the session catalog lies: a lookup in the catalog, no file is read.
+
+    The catalog holds a URI, in which a space is `%20`; a path says it as it is.
+    """
     jvm = spark._jvm
     identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(
         name, jvm.scala.Option.apply(schema)
     )
     table = spark._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
-    return str(table.location().toString())
+    return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())
