@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from dbt.adapters.delta_maint.environments.jars import DeltaVersions, find_delta_jars
+
 from tests.functional.dbt_process import DbtFolder
 
 ONE = "{{ config(materialized='table') }} select 1 as id, 'x' as name"
