@@ -31,7 +31,11 @@ class SparkStartError(DeltaMaintError):
     """Spark did not start."""
 
 
-class CatalogLockedError(DeltaMaintError):
+class CatalogError(DeltaMaintError):
+    """The catalog of tables cannot be reached or read."""
+
+
+class CatalogLockedError(CatalogError):
     """Another process uses the embedded catalog."""
 
 

@@ -35,6 +35,11 @@ class CatalogChoice:
     def is_embedded(self) -> bool:
         return self.kind == EMBEDDED
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether its tables outlive dbt."""
+        return self.kind != IN_MEMORY
+
     def describe(self) -> str:
         if self.is_embedded:
             return f"embedded, kept in {self.folder}"

@@ -17,7 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.delta_maint.core.errors import DeltaMaintError, SparkStartError
+from dbt.adapters.delta_maint.core.errors import (
+    CatalogError,
+    DeltaMaintError,
+    SparkStartError,
+)
 from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
 from dbt.adapters.delta_maint.environments.catalog import CatalogLock
 from dbt.adapters.delta_maint.environments.class_archive import ClassArchive, choose_archive
@@ -263,12 +267,26 @@ class SessionEnvironment(Environment):
             context = SparkContext(conf=conf, gateway=self._gateway)
             context.pythonExec = worker_python(self.settings)
             session = SparkSession(context)
-            if self.settings.catalog.is_embedded or "://" in self.settings.catalog.kind:
-                session.sql("show databases").collect()
         except Exception as exc:
             raise SparkStartError(self._start_fault(telling_sentence(exc))) from exc
+        if self.settings.catalog.is_kept:
+            try:
+                session.sql("show databases").collect()
+            except Exception as exc:
+                raise CatalogError(self._catalog_fault(telling_sentence(exc))) from exc
         atexit.register(self.close)
         return session
+
+    def _catalog_fault(self, sentence: str) -> str:
+        catalog, log = self.settings.catalog, self.settings.log_file
+        if catalog.is_embedded:
+            return (
+                f"The embedded catalog in {catalog.folder} cannot be read: {sentence} (log: {log})"
+            )
+        return (
+            f"The Hive metastore at {catalog.kind} does not answer: {sentence}. Start it, or correct "
+            f"`catalog` in the profile (log: {log})"
+        )
 
     def _start_fault(self, sentence: str) -> str:
         if not self.settings.is_local:
