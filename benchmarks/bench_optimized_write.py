@@ -24,8 +24,9 @@ from dbt.adapters.delta_maint.core.write_choice import WritePolicy
 from dbt.adapters.delta_maint.environments.session import SessionEnvironment
 from dbt.adapters.delta_maint.environments.session_settings import resolve_settings
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
-from dbt.adapters.delta_maint.lake.last_commit import last_committed_version, table_location
+from dbt.adapters.delta_maint.lake.last_commit import last_committed_version
 from dbt.adapters.delta_maint.lake.recent_writes import added_files, read_commit
+from dbt.adapters.delta_maint.lake.session_catalog import table_location
 from dbt.adapters.delta_maint.lake.write_settings import OPTIMIZE_WRITE
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 from dbt.adapters.delta_maint.lake.writer import Preparation

@@ -60,7 +60,7 @@ class Ddl(PostgresFixtures):
         -- depends_on: <foreign_key_model_identifier>
         select 'blue' as color, 1 as id, '2019-01-01' as date_day
     """
-    columns: ClassVar[str] = "id, color, date_day"
+    columns: ClassVar[str] = "`id`, `color`, `date_day`"
 
     @pytest.fixture(scope="class")
     def expected_sql(self):
@@ -123,7 +123,7 @@ class TestConstraintQuotedColumn(Ddl, BaseConstraintQuotedColumn):
         "'delta.constraints.from_not_null' = '`from` is not null'"
     )
     query = "select 'blue' as `from`, 1 as id, '2019-01-01' as date_day"
-    columns = "id, `from`, date_day"
+    columns = "`id`, `from`, `date_day`"
 
 
 class TestConstraintsRollback(Rollback, BaseConstraintsRollback):

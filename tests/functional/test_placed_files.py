@@ -15,9 +15,10 @@ from dbt.adapters.delta_maint.core.calibration import SizedFile
 from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
 from dbt.adapters.delta_maint.lake import query_facts
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
-from dbt.adapters.delta_maint.lake.last_commit import last_committed_version, table_location
+from dbt.adapters.delta_maint.lake.last_commit import last_committed_version
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.recent_writes import added_files, read_commit
+from dbt.adapters.delta_maint.lake.session_catalog import table_location
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 from dbt.adapters.delta_maint.lake.writer import Preparation
 from pyspark.sql import functions as F

@@ -13,6 +13,20 @@ MODEL = """
 """
 FIRST = "select cast(1 as int) as id, 'a' as gone, cast(1 as int) as grows, 'x' as Kept"
 SECOND = "select cast(2 as int) as ID, cast(2 as bigint) as grows, 'y' as kept, 7 as fresh"
+ZONELESS = FIRST + ", timestamp_ntz'2024-01-01 12:00:00' as at"
+WIDE = (
+    FIRST
+    + ", named_struct("
+    + ", ".join(f"'f{number}', {number}" for number in range(30))
+    + ") as wide, named_struct('a b', 1, 'c.d', 2, 'e`f', 3) as odd"
+)
+STRUCT = "select cast({id} as int) as id, named_struct({fields}) as s"
+SMALL = STRUCT.format(id=1, fields="'a', 1, 'b', 2")
+GROWN = STRUCT.format(id=2, fields="'a', 1, 'b', 2, 'c', named_struct('d', 3)")
+MIXED = STRUCT.format(id=2, fields="'b', 2, 'a', 1")
+APPENDED = ", incremental_strategy='append'"
+MAPPED = ", tblproperties={'delta.columnMapping.mode': 'name'}"
+REPLACE = ", incremental_strategy='replace_where', incremental_predicates='id = 2'"
 NARROWER = "select cast(2 as int) as id, 'b' as gone, cast(2 as smallint) as grows, 'y' as kept"
 
 
@@ -34,6 +48,16 @@ class TestSchemaChange:
             "failed.sql": model("fail", SECOND),
             "ignored.sql": model("ignore", SECOND),
             "narrowed.sql": model("sync_all_columns", NARROWER),
+            "replaced.sql": model("append_new_columns", SECOND, REPLACE),
+            "zoneless.sql": model("append_new_columns", ZONELESS),
+            "evolved_zoneless.sql": model("ignore", ZONELESS, ", merge_with_schema_evolution=true"),
+            "wide.sql": model("sync_all_columns", WIDE, MAPPED),
+            "grown.sql": model("sync_all_columns", GROWN).replace(FIRST, SMALL),
+            "grown_by_insert.sql": model("append_new_columns", GROWN, APPENDED).replace(
+                FIRST, SMALL
+            ),
+            "mixed.sql": model("ignore", MIXED, APPENDED).replace(FIRST, SMALL),
+            "unparted.sql": model("sync_all_columns", SECOND, ", partition_by='gone'"),
         }
 
     @pytest.fixture(scope="class", autouse=True)
@@ -65,12 +89,46 @@ class TestSchemaChange:
     def test_a_merge_may_evolve_the_schema_itself(self, project: Any) -> None:
         assert set(columns(project, "evolved")) == {"id", "gone", "grows", "Kept", "fresh"}
 
+    def test_replaced_rows_have_null_where_the_model_has_no_column(self, project: Any) -> None:
+        rows = project.run_sql(
+            f"select * from {project.test_schema}.replaced order by id", fetch="all"
+        )
+        assert [tuple(row) for row in rows] == [(1, "a", 1, "x", None), (2, None, 2, "y", 7)]
+
+    def test_a_new_type_gives_the_table_the_feature_it_needs_and_says_so(
+        self, project: Any, outcome: dict[str, Any]
+    ) -> None:
+        for name in ("zoneless", "evolved_zoneless"):
+            assert columns(project, name)["at"] == "timestamp_ntz"
+        assert "was upgraded to timestamps without time zone" in outcome["output"]
+        assert "was upgraded to Delta's table feature timestampNtz" in outcome["output"]
+
+    def test_a_new_structure_keeps_all_its_fields_and_their_names(self, project: Any) -> None:
+        row = project.run_sql(
+            f"select wide.f29, odd.`a b`, odd.`c.d`, odd.`e``f` from {project.test_schema}.wide",
+            fetch="one",
+        )
+        assert tuple(row) == (29, 1, 2, 3)
+
+    def test_structures_grow_and_their_fields_are_never_mixed_up(
+        self, project: Any, outcome: dict[str, Any]
+    ) -> None:
+        for name in ("grown", "grown_by_insert"):
+            rows = project.run_sql(
+                f"select id, s.a, s.b, s.c.d from {project.test_schema}.{name} order by id",
+                fetch="all",
+            )
+            assert [tuple(row) for row in rows] == [(1, 1, 2, None), (2, 1, 2, 3)]
+        assert "s.a of `spark_catalog`" in outcome["mixed"]
+        assert "stands at another place in the model" in outcome["mixed"]
+
     @pytest.mark.parametrize(
         ("name", "sentence"),
         [
             ("failed", "new: fresh; missing: gone; other type: grows bigint"),
             ("ignored", "The model no longer has gone, which"),
             ("narrowed", "grows of `spark_catalog`"),
+            ("unparted", "The model no longer has gone, by which"),
         ],
     )
     def test_what_the_mode_does_not_allow_is_named_and_nothing_changes(
@@ -123,9 +181,67 @@ class TestConstraints:
                     model = model.replace("'incremental'", "'incremental', on_schema_change='fail'")
                 write_file(model, project.project_root, "models", "guarded.sql")
                 results = run_dbt(["run"], expect_pass=False)
-                assert constraint in results[0].message
+                # Where the rows are added to, the schema itself says NOT NULL.
+                in_schema = constraint == "id_not_null" and kind == "incremental"
+                expected = (
+                    "NOT NULL constraint violated for column: id" if in_schema else constraint
+                )
+                assert expected in results[0].message
                 rows = project.run_sql(f"select * from {project.test_schema}.guarded", fetch="all")
                 assert [tuple(row) for row in rows] == [(1, 1)]
+
+
+ODD_CONTRACT = """
+models:
+  - name: odd
+    config: {contract: {enforced: true}}
+    constraints:
+      - {type: not_null, columns: ["tick`ed"]}
+    columns:
+      - {name: select, data_type: string, constraints: [{type: check, expression: "`select` <> ''", name: it's odd}]}
+      - {name: Mixed Case, data_type: int, constraints: [{type: not_null}]}
+      - {name: dotted.name, data_type: "struct<`a b`:int>", constraints: [{type: not_null}]}
+      - {name: "tick`ed", data_type: "decimal(10,2)"}
+      - {name: free, data_type: int}
+"""
+ODD_MODEL = """
+{{ config(materialized='table', tblproperties={'delta.columnMapping.mode': 'name'}) }}
+select 1 as `Mixed Case`, 'a' as `select`, named_struct('a b', 1) as `dotted.name`,
+       {{ var('ticked', 'cast(1 as decimal(10,2))') }} as `tick``ed`, 2 as free
+"""
+
+
+class TestOddContract:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"odd.sql": ODD_MODEL, "contract.yml": ODD_CONTRACT}
+
+    def test_not_null_stands_in_the_schema_whatever_the_column_is_called(
+        self, project: Any
+    ) -> None:
+        name = f"{project.test_schema}.odd"
+        for _ in range(2):
+            run_dbt(["run"])
+            with project.adapter.connection_named("look"):
+                schema = project.adapter._spark.table(name).schema
+            assert {field.name: field.nullable for field in schema} == {
+                "select": True,
+                "Mixed Case": False,
+                "dotted.name": False,
+                "tick`ed": False,
+                "free": True,
+            }
+        results = run_dbt(
+            ["run", "--vars", "{ticked: 'cast(null as decimal(10,2))'}"], expect_pass=False
+        )
+        assert "tick_ed" in results[0].message
+        assert len(project.run_sql(f"select * from {name}", fetch="all")) == 1
+        with pytest.raises(Exception, match="NOT_NULL_CONSTRAINT_VIOLATED"):
+            project.run_sql(f"insert into {name} (`select`) values ('x')")
+        with pytest.raises(Exception, match="it's odd"):
+            project.run_sql(
+                f"insert into {name} select '', `Mixed Case`, `dotted.name`, `tick``ed`, 1 from {name}"
+            )
 
 
 DEFAULTED = """

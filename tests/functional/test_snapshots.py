@@ -77,3 +77,67 @@ class TestSnapshots:
             assert self.rows(
                 project, f"select id, name, year(until), gone from {schema}.stamped {two}"
             ) == [(2, "Bob", 2026, "False"), (2, "Bob", 9999, "True")]
+
+
+ODD_SNAPSHOTS = """
+snapshots:
+  - name: by_names
+    relation: source('raw', 'order')
+    config: &odd
+      strategy: check
+      unique_key: [id key, select]
+      check_cols: [FULL name, d.e]
+      hard_deletes: invalidate
+      tblproperties: {delta.columnMapping.mode: name}
+  - name: by_all
+    relation: source('raw', 'order')
+    config: {<<: *odd, unique_key: id key, check_cols: all, hard_deletes: new_record}
+  - name: by_time
+    relation: source('raw', 'order')
+    config: {<<: *odd, strategy: timestamp, unique_key: "`id key`", updated_at: up at}
+  - name: by_expression
+    relation: source('raw', 'order')
+    config: {<<: *odd, unique_key: "coalesce(`id key`, 0) || `select`"}
+"""
+
+
+class TestOddSnapshots:
+    """Names that need quotes, and NULL in keys and values."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"sources.yml": SOURCES.replace("people", "order")}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"snapshots.yml": ODD_SNAPSHOTS}
+
+    def test_odd_names_and_null_keys_keep_their_history(self, project: Any) -> None:
+        people = f"{project.test_schema}.`order`"
+        project.run_sql(
+            f"create table {people} tblproperties ('delta.columnMapping.mode' = 'name') as "
+            "select * from values (1, 'k', 'Ann', 1, timestamp '2024-01-01'), "
+            "(2, 'k', 'Bob', null, timestamp '2024-01-01'), "
+            "(null, 'n', 'Nul', null, timestamp '2024-01-01') "
+            "as t(`id key`, `select`, `Full Name`, `d.e`, `up at`)"
+        )
+        run_dbt(["snapshot"])
+        project.run_sql(
+            f"update {people} set `Full Name` = 'Ann B', `up at` = '2024-02-01' where `id key` = 1"
+        )
+        project.run_sql(f"delete from {people} where `id key` = 2")
+        for _ in range(2):  # the second changes nothing
+            run_dbt(["snapshot"])
+            for name in ("by_names", "by_all", "by_time", "by_expression"):
+                rows = project.run_sql(
+                    f"select `id key`, `Full Name`, dbt_valid_to is null from "
+                    f"{project.test_schema}.{name} order by 1, 2, 3",
+                    fetch="all",
+                )
+                gone = [(2, "Bob", False)] + [(2, "Bob", True)] * (name == "by_all")
+                assert [tuple(row) for row in rows] == [
+                    (None, "Nul", True),
+                    (1, "Ann", False),
+                    (1, "Ann B", True),
+                    *gone,
+                ], name

@@ -52,6 +52,10 @@ CASES: dict[str, tuple[str, Rows]] = {
         "unique_key='id', merge_exclude_columns='amount'",
         [(None, "new", 9), (1, "new", 1), (2, "old", 2), (3, "new", 30)],
     ),
+    "merge_exclude_columns_in_quotes": (
+        "unique_key='`id`', merge_exclude_columns=['`Amount`']",
+        [(None, "new", 9), (1, "new", 1), (2, "old", 2), (3, "new", 30)],
+    ),
     "matched_condition_and_aliases": (
         "unique_key='id', source_alias='s', target_alias='t', matched_condition='s.amount > 50'",
         [(None, "new", 90), (1, "old", 1), (2, "old", 2), (3, "new", 30)],

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, write_file
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 MODEL = """
 {{{{ config(materialized='incremental', {config}) }}}}
@@ -22,6 +22,12 @@ SECOND = MODEL.format(
 )
 THIRD = MODEL.format(config="liquid_clustered_by=[]")
 PARTITIONED = MODEL.format(config="partition_by='region'")
+# The partition column comes first, where the in-memory catalog does not want it.
+REBUILT = (
+    "{{ config(materialized='table', partition_by=var('by', 'day')) }} "
+    "select 1 as day, 2 as shop {% if var('more', false) %}, 3 as more {% endif %}"
+)
+ZONELESS = "{{ config(materialized='table') }} select {{ var('at', 1) }} as at"
 ELSEWHERE = (
     "{{ config(materialized='table', location_root=env_var('ELSEWHERE'), "
     "options={'compression': 'gzip'}) }} select 1 as id"
@@ -47,7 +53,13 @@ def _execute(project: Any, sql: str) -> Any:
 class TestTableSettings:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"settled.sql": FIRST, "parts.sql": PARTITIONED, "elsewhere.sql": ELSEWHERE}
+        return {
+            "settled.sql": FIRST,
+            "parts.sql": PARTITIONED,
+            "elsewhere.sql": ELSEWHERE,
+            "rebuilt.sql": REBUILT,
+            "zoneless.sql": ZONELESS,
+        }
 
     @pytest.fixture(scope="class", autouse=True)
     def root(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -93,3 +105,19 @@ class TestTableSettings:
         assert operations(project, "parts") == before
         run_dbt(["run", "--select", "parts", "--full-refresh"])
         assert detail(project, "parts")["partitionColumns"] == '["id"]'
+
+    def test_a_table_is_rebuilt_with_other_columns_and_partitions(self, project: Any) -> None:
+        for variables in ("{more: true}", "{more: true}", "{by: shop, more: true}", "{}", "{}"):
+            run_dbt(["run", "--select", "rebuilt", "--vars", variables])
+        assert detail(project, "rebuilt")["partitionColumns"] == '["day"]'
+        row = project.run_sql(f"select * from {project.test_schema}.rebuilt", fetch="one")
+        assert tuple(row) == (1, 2)
+
+    def test_a_new_version_gets_the_features_that_its_columns_need(self, project: Any) -> None:
+        at = "timestamp_ntz'2024-01-01 12:00:00'"
+        variables = ["--vars", f'{{at: "{at}"}}']
+        _, output = run_dbt_and_capture(["run", "--select", "zoneless", *variables])
+        assert "was upgraded to Delta's table feature timestampNtz" in " ".join(output.split())
+        _, output = run_dbt_and_capture(["run", "--select", "zoneless", *variables])
+        assert "was upgraded" not in output
+        assert len(operations(project, "zoneless")) == 4

@@ -1,6 +1,15 @@
 from __future__ import annotations
 
+import doctest
+
 import pytest
+from dbt.adapters.delta_maint.core import (
+    column_defaults,
+    nested_types,
+    not_null,
+    schema_change,
+    spark_types,
+)
 from dbt.adapters.delta_maint.core.data_change import changed_data_at
 from dbt.adapters.delta_maint.core.errors import ConfigError
 from dbt.adapters.delta_maint.core.merge_options import check_options, names
@@ -9,6 +18,8 @@ from dbt.adapters.delta_maint.core.schema_change import (
     can_widen,
     needed_properties,
     plan_schema_change,
+    refuse_layout_columns,
+    refuse_misplaced_fields,
     statements,
 )
 
@@ -68,6 +79,54 @@ def test_a_type_that_cannot_widen_is_refused_only_where_it_would_be_changed() ->
     with pytest.raises(ConfigError, match=r"Column id of t is int and the model gives string"):
         plan_schema_change("sync_all_columns", model, TABLE, table_name="t")
     assert plan_schema_change("append_new_columns", model, TABLE, table_name="t").widened == ()
+
+
+def test_a_structure_grows_where_the_mode_lets_columns_grow() -> None:
+    table = [Field("s", "array<struct<a:int,`b c`:struct<d:date>>>")]
+    model = [Field("S", "array<struct<a:int,`b c`:struct<d:date,`e``f`:decimal(10,2)>,g:int>>")]
+    for mode in ("append_new_columns", "sync_all_columns"):
+        change = plan_schema_change(mode, model, table, table_name="t")
+        assert statements("t", change) == [
+            "alter table t add columns (`s`.`element`.`g` int, "
+            "`s`.`element`.`b c`.`e``f` decimal(10,2))"
+        ]
+        refuse_misplaced_fields(change, model, table, table_name="t")
+    with pytest.raises(ConfigError, match="other type: S array"):
+        plan_schema_change("fail", model, table, table_name="t")
+
+
+@pytest.mark.parametrize(
+    ("table", "model", "field"),
+    [
+        ("struct<a:int,b:int>", "struct<b:int,a:int>", "s.a of t"),
+        ("struct<a:int>", "struct<b:int,a:int>", "s.a of t"),
+        ("map<string,struct<a:int,b:int>>", "map<string,struct<b:int,a:int>>", "s.value.a of t"),
+        ("struct<a:int,b:int>", "struct<A:int,b:int>", None),
+        ("struct<a:int>", "struct<a:int,b:int>", None),
+    ],
+)
+def test_fields_that_an_insert_would_mix_up_are_named(
+    table: str, model: str, field: str | None
+) -> None:
+    offered, present = [Field("s", model)], [Field("s", table)]
+    change = plan_schema_change("append_new_columns", offered, present, table_name="t")
+    if field is None:
+        refuse_misplaced_fields(change, offered, present, table_name="t")
+        return
+    with pytest.raises(ConfigError, match=field):
+        refuse_misplaced_fields(change, offered, present, table_name="t")
+
+
+def test_columns_that_lay_out_the_files_are_not_dropped() -> None:
+    change = plan_schema_change("sync_all_columns", TABLE[:1], TABLE, table_name="t")
+    with pytest.raises(ConfigError, match="no longer has Name, by which t is partitioned"):
+        refuse_layout_columns(change, ["NAME"], table_name="t")
+    refuse_layout_columns(change, ["id"], table_name="t")
+
+
+def test_the_examples_in_the_documentation_hold() -> None:
+    for module in (column_defaults, nested_types, not_null, schema_change, spark_types):
+        assert doctest.testmod(module).failed == 0
 
 
 def test_options_of_a_users_own_strategy_are_the_users() -> None:

@@ -9,11 +9,8 @@ from typing import Any
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.delta_maint.core.commit_metrics import CommitMetrics
 from dbt.adapters.delta_maint.core.table_settings import TableSettings
-from dbt.adapters.delta_maint.lake.last_commit import (
-    SESSION_CATALOG,
-    commit_metrics,
-    table_location,
-)
+from dbt.adapters.delta_maint.lake.last_commit import commit_metrics
+from dbt.adapters.delta_maint.lake.session_catalog import SESSION_CATALOG, table_location
 from dbt.adapters.delta_maint.response import DeltaMaintResponse, enlarged
 
 
@@ -39,8 +36,12 @@ def history_response(newest: Mapping[str, Any], response: Any) -> DeltaMaintResp
 
 def observed_settings(detail: Mapping[str, Any]) -> TableSettings:
     """From the one row of DESCRIBE DETAIL."""
+    features = _structure(detail["tableFeatures"]) or ()
     return TableSettings(
-        properties=dict(_structure(detail["properties"]) or {}),
+        properties={
+            **dict(_structure(detail["properties"]) or {}),
+            **{f"delta.feature.{name}": "supported" for name in features},
+        },
         clustered_by=tuple(_structure(detail["clusteringColumns"]) or ()),
         partitioned_by=tuple(_structure(detail["partitionColumns"]) or ()),
     )

@@ -2,17 +2,18 @@
 
 Delta checks a CHECK constraint that comes with CREATE OR REPLACE ... AS SELECT while it writes, so a
 violating model fails before anything is visible and the old table stays. NOT NULL is written the same
-way: Spark makes every column of a CREATE TABLE AS SELECT nullable, and Delta refuses to change that
-afterwards.
+way, because every column of a CREATE TABLE AS SELECT is nullable; once the rows are there, and known not
+to be NULL, the schema says so instead.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dbt.adapters.delta_maint.core.errors import ConfigError
+from dbt.adapters.delta_maint.core.merge_options import names
 from dbt.adapters.delta_maint.core.sql_text import identifier
 from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType
 
@@ -45,11 +46,10 @@ def _add(
     *,
     column: Mapping[str, Any] | None,
 ) -> None:
-    kind = str(getattr(constraint["type"], "value", constraint["type"]))
+    kind = _kind(constraint)
     if kind == "not_null":
-        names: Iterable[str] = [column["name"]] if column else constraint.get("columns") or []
-        for name in names:
-            found[f"{PREFIX}{_plain(name)}_not_null"] = f"{identifier(name)} is not null"
+        for name in names(column["name"] if column else constraint.get("columns")):
+            found[not_null_property(name)] = f"{identifier(name)} is not null"
     elif kind == "check":
         expression = str(constraint.get("expression") or "")
         if not expression:
@@ -64,6 +64,26 @@ def _add(
                 warn_unsupported=constraint.get("warn_unsupported", True),
             )
         )
+
+
+def not_null_columns(model: Mapping[str, Any]) -> list[str]:
+    found = []
+    for column in (model.get("columns") or {}).values():
+        for constraint in column.get("constraints") or []:
+            if _kind(constraint) == "not_null":
+                found += names(column["name"])
+    for constraint in model.get("constraints") or []:
+        if _kind(constraint) == "not_null":
+            found += names(constraint.get("columns"))
+    return found
+
+
+def not_null_property(column: str) -> str:
+    return f"{PREFIX}{_plain(column)}_not_null"
+
+
+def _kind(constraint: Mapping[str, Any]) -> str:
+    return str(getattr(constraint["type"], "value", constraint["type"]))
 
 
 def _plain(name: str) -> str:

@@ -112,6 +112,11 @@ class DeltaMaintAdapter(WritesAdapter):
         return sql_text.string_literal(str(text))
 
     @available
+    def names_need_quotes(self, names: Sequence[str]) -> bool:
+        """Whether one of the names is neither plain nor quoted already; an expression is neither."""
+        return not all(sql_text.is_plain(name) or name.startswith("`") for name in names)
+
+    @available
     def sql_properties(self, pairs: dict[str, Any]) -> str:
         return sql_text.properties(pairs)
 
@@ -127,6 +132,7 @@ class DeltaMaintAdapter(WritesAdapter):
 
     def pre_model_hook(self, config: Any) -> Any:
         """Refuses what the model could not be given; marks the commits it is about to make."""
+        self.writes_to(None)
         self.check_defaults(config)
         return self._compaction.begin_node(self)
 

@@ -11,18 +11,27 @@ from dbt.adapters.delta_maint.core import sql_text
 from dbt.adapters.delta_maint.core.merge_options import check_columns, names
 from dbt.adapters.delta_maint.core.schema_change import (
     IGNORE,
+    TIMESTAMP_NTZ,
     Field,
     SchemaChange,
     needed_properties,
     plan_schema_change,
+    refuse_layout_columns,
+    refuse_misplaced_fields,
     statements,
 )
+from dbt.adapters.delta_maint.core.table_settings import TableSettings
 
+INSERTS = ("append", "insert_overwrite", "replace_where", "microbatch")
 DUPLICATES = "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
 _UPGRADES = {
     "delta.columnMapping.mode": (
         "column mapping by name, so that columns can be dropped: readers older than Delta 1.2 can "
         "no longer open it"
+    ),
+    TIMESTAMP_NTZ: (
+        "timestamps without time zone, which the new columns need: readers older than Delta 2.4 "
+        "can no longer open it"
     ),
     "delta.enableTypeWidening": (
         "type widening, so that column types can grow: readers older than Delta 3.2 can no longer "
@@ -51,13 +60,14 @@ def plan_columns(
     evolves = bool(config.get("merge_with_schema_evolution"))
     if evolves and mode == IGNORE:
         # MERGE itself adds what is new and leaves alone what the model does not have.
-        return SchemaChange(written=tuple(column.name for column in table))
-    return plan_schema_change(
-        mode,
-        [Field(column.name, column.dtype) for column in model],
-        [Field(column.name, column.dtype) for column in table],
-        table_name=relation.render(),
-    )
+        return SchemaChange(written=tuple(column.name for column in model))
+    offered = [Field(column.name, column.dtype) for column in model]
+    present = [Field(column.name, column.dtype) for column in table]
+    name = relation.render()
+    change = plan_schema_change(mode, offered, present, table_name=name)
+    if strategy in INSERTS:
+        refuse_misplaced_fields(change, offered, present, table_name=name)
+    return change
 
 
 def apply_schema_change(
@@ -65,13 +75,16 @@ def apply_schema_change(
     relation: BaseRelation,
     *,
     execute: Callable[[str], Any],
-    properties: Callable[[], Mapping[str, str]],
+    settings: Callable[[], TableSettings],
     tell: Callable[[str], None],
 ) -> None:
     table = relation.render()
     needed = needed_properties(change)
     if needed:
-        present = properties()
+        observed = settings()
+        layout = (*(observed.partitioned_by or ()), *(observed.clustered_by or ()))
+        refuse_layout_columns(change, layout, table_name=table)
+        present = observed.properties
         missing = {
             key: value
             for key, value in needed.items()

@@ -17,10 +17,10 @@ from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
 from dbt.adapters.delta_maint.core.write_outcome import WriteOutcome, outcome
 from dbt.adapters.delta_maint.lake import write_settings
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
-from dbt.adapters.delta_maint.lake.last_commit import SESSION_CATALOG, table_location
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.progress import told_progress
 from dbt.adapters.delta_maint.lake.recent_writes import added_files, read_commit
+from dbt.adapters.delta_maint.lake.session_catalog import SESSION_CATALOG, table_location
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 from dbt.adapters.delta_maint.lake.writer import Preparation
 from dbt.adapters.delta_maint.policies.write import write_policy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,10 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.delta_maint.catalog_rows import Description, catalog_rows, catalog_table
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
+from dbt.adapters.delta_maint.core.spark_types import columns_of
 from dbt.adapters.delta_maint.credentials import ConnectionMethod
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.lake.session_catalog import SESSION_CATALOG, table_provider
 from dbt.adapters.delta_maint.relation import DeltaMaintRelation
 from dbt.adapters.delta_maint.source_freshness import last_data_change
 from dbt.adapters.spark.impl import (
@@ -74,6 +77,11 @@ class RelationsAdapter(SparkAdapter):
         ]
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[DeltaMaintColumn]:
+        if self.config.credentials.method == ConnectionMethod.SESSION:
+            # Without a statement, and with the types whole. What Spark cannot resolve, a view over a
+            # table that is gone say, can still be described.
+            with contextlib.suppress(Exception):
+                return self._columns(relation, columns_of(self._schema_of(relation)))
         try:
             rows = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
         except DbtRuntimeError as exc:
@@ -86,22 +94,34 @@ class RelationsAdapter(SparkAdapter):
         self, relation: BaseRelation, raw_rows: Any
     ) -> list[DeltaMaintColumn]:
         columns = []
-        for index, row in enumerate(raw_rows):
+        for row in raw_rows:
             name = row["col_name"]
             if not name or (name.startswith("# ") and not row["data_type"]):
                 break
-            columns.append(
-                DeltaMaintColumn(
-                    table_database=relation.database,
-                    table_schema=relation.schema,
-                    table_name=relation.name,
-                    table_type=relation.type,
-                    column=name,
-                    column_index=index,
-                    dtype=row["data_type"],
-                )
+            columns.append((name, row["data_type"]))
+        return self._columns(relation, columns)
+
+    def _schema_of(self, relation: BaseRelation) -> str:
+        handle = self.connections.get_thread_connection().handle
+        handle.mark_thread()
+        return str(handle.spark.table(relation.render())._jdf.schema().json())
+
+    @staticmethod
+    def _columns(
+        relation: BaseRelation, found: Iterable[tuple[str, str]]
+    ) -> list[DeltaMaintColumn]:
+        return [
+            DeltaMaintColumn(
+                table_database=relation.database,
+                table_schema=relation.schema,
+                table_name=relation.name,
+                table_type=relation.type,
+                column=name,
+                column_index=index,
+                dtype=data_type,
             )
-        return columns
+            for index, (name, data_type) in enumerate(found)
+        ]
 
     def check_schema_exists(self, database: str, schema: str) -> bool:
         rows = self.execute_macro("list_schemas", kwargs={"database": database})
@@ -110,6 +130,10 @@ class RelationsAdapter(SparkAdapter):
     @available.parse(lambda *a, **k: "delta")
     def table_provider(self, relation: BaseRelation) -> str | None:
         """The format a table has now, asked of the catalog, never of the cache."""
+        if self._asks_session_catalog(relation):
+            return table_provider(
+                self._spark, schema=str(relation.schema), name=str(relation.identifier)
+            )
         try:
             rows = self.execute_macro(
                 "delta_maint_describe_extended", kwargs={"relation": relation}
@@ -119,6 +143,10 @@ class RelationsAdapter(SparkAdapter):
                 return None
             raise
         return Description.of(rows).details.get("Provider", "").lower() or None
+
+    def _asks_session_catalog(self, relation: BaseRelation) -> bool:
+        is_session = self.config.credentials.method == ConnectionMethod.SESSION
+        return is_session and (relation.database or SESSION_CATALOG) == SESSION_CATALOG
 
     @available.parse(lambda *a, **k: Description([]))
     def table_description(self, relation: BaseRelation) -> Description:

@@ -15,14 +15,19 @@ from dbt.adapters.delta_maint.after_write import (
     session_response,
 )
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
-from dbt.adapters.delta_maint.constraints import constraint_properties
+from dbt.adapters.delta_maint.constraints import (
+    constraint_properties,
+    not_null_columns,
+    not_null_property,
+)
 from dbt.adapters.delta_maint.core.column_defaults import (
     default_changes,
     observed_defaults,
     wanted_defaults,
 )
 from dbt.adapters.delta_maint.core.merge_options import check_options, names
-from dbt.adapters.delta_maint.core.schema_change import Field, SchemaChange
+from dbt.adapters.delta_maint.core.schema_change import Field, SchemaChange, manual_features
+from dbt.adapters.delta_maint.core.sql_text import properties
 from dbt.adapters.delta_maint.core.table_settings import (
     TableSettings,
     changes,
@@ -30,6 +35,7 @@ from dbt.adapters.delta_maint.core.table_settings import (
 )
 from dbt.adapters.delta_maint.credentials import ConnectionMethod
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.environments.catalog import IN_MEMORY
 from dbt.adapters.delta_maint.incremental_writes import (
     DUPLICATES,
     apply_schema_change,
@@ -37,6 +43,8 @@ from dbt.adapters.delta_maint.incremental_writes import (
     duplicates_sentence,
     plan_columns,
 )
+from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
+from dbt.adapters.delta_maint.lake.session_catalog import forget_layout, table_location
 from dbt.adapters.delta_maint.relations_adapter import RelationsAdapter
 from dbt.adapters.delta_maint.response import DeltaMaintResponse
 from dbt.adapters.delta_maint.turns import Turns
@@ -65,6 +73,8 @@ class WritesAdapter(RelationsAdapter):
             with self._turns.taken():
                 return super().execute(sql, auto_begin, fetch, limit)
         except DbtDatabaseError as exc:
+            if self._enabled_features(str(exc)):
+                return super().execute(sql, auto_begin, fetch, limit)
             if merged is None or DUPLICATES not in str(exc):
                 raise
             source, keys = merged
@@ -72,6 +82,36 @@ class WritesAdapter(RelationsAdapter):
             if not found.rows:
                 raise
             raise DbtDatabaseError(duplicates_sentence(keys, found.rows[0])) from exc
+
+    @available.parse_none
+    def writes_to(
+        self, relation: BaseRelation | None, *, replaced: BaseRelation | None = None
+    ) -> None:
+        """The table that this thread's next statements write, until another is named."""
+        self._thread.target = relation
+        if relation is None or replaced is None or self._credentials.catalog != IN_MEMORY:
+            return
+        if self.table_provider(relation) == "delta":
+            forget_layout(self._spark, schema=str(relation.schema), name=str(relation.identifier))
+
+    def _enabled_features(self, message: str) -> bool:
+        """Whether the table was given what Delta refused to write without.
+
+        Delta gives a new table the features that its columns need; a table that is there keeps its
+        protocol until somebody asks, a version of it with other columns included.
+        """
+        target = getattr(self._thread, "target", None)
+        features = manual_features(message)
+        if target is None or not features:
+            return False
+        self._thread.target = None
+        super().execute(f"alter table {target} set tblproperties ({properties(features)})")
+        names = ", ".join(feature.rpartition(".")[2] for feature in features)
+        logger.info(
+            f"{target.render()} was upgraded to Delta's table feature {names}, which its new "
+            "columns need: older readers can no longer open it."
+        )
+        return True
 
     @available.parse_none
     def commit_response(self, relation: BaseRelation, response: Any) -> DeltaMaintResponse:
@@ -96,8 +136,7 @@ class WritesAdapter(RelationsAdapter):
         """Reads the table only when the model has something to compare; refuses other partitions."""
         if not wanted.says_anything:
             return TableSettings()
-        _, table = self.execute(f"describe detail {relation}", fetch=True)
-        observed = observed_settings(table.rows[0])
+        observed = self._settings_of(relation)
         with told_to_dbt():
             refuse_other_partitions(relation.render(), wanted, observed)
         return observed
@@ -132,6 +171,22 @@ class WritesAdapter(RelationsAdapter):
                 f"{relation.render()}: the defaults of {', '.join(wanted)} are for rows to come; "
                 "rows that were there keep what they have, NULL in a column that is new."
             )
+
+    @available.parse_none
+    def tighten_schema(self, relation: BaseRelation, model: dict[str, Any]) -> None:
+        """NOT NULL in the schema of a table that was just rebuilt, where Delta's classes are at hand."""
+        enforced = (model.get("config") or {}).get("contract", {}).get("enforced")
+        columns = not_null_columns(model) if enforced else []
+        if not columns or not self._asks_session_catalog(relation):
+            return
+        schema, name = str(relation.schema), str(relation.identifier)
+        checks = {column: not_null_property(column) for column in columns}
+        try:
+            location = table_location(self._spark, schema=schema, name=name)
+            JvmDelta(self._spark).tighten(location, checks)
+        except Exception as exc:
+            # The CHECK constraints hold all the same.
+            logger.debug("{}: its columns stay nullable: {}", relation.render(), exc)
 
     @available.parse(lambda *a, **k: {})
     def constraint_properties(self, model: dict[str, Any], file_format: str) -> dict[str, str]:
@@ -174,13 +229,7 @@ class WritesAdapter(RelationsAdapter):
         table = self.get_columns_in_relation(target)
         with told_to_dbt():
             change = plan_columns(strategy, mode, config, model=model, table=table, relation=target)
-        apply_schema_change(
-            change,
-            target,
-            execute=self.execute,
-            properties=lambda: self._table_properties(target),
-            tell=logger.info,
-        )
+            self._apply(change, target)
         known = {column.name.lower(): column for column in (*model, *table)}
         return [known[name.lower()] for name in change.written]
 
@@ -192,17 +241,21 @@ class WritesAdapter(RelationsAdapter):
             added=tuple(Field(column.name, column.data_type) for column in added or []),
             dropped=tuple(column.name for column in dropped or []),
         )
+        with told_to_dbt():
+            self._apply(change, relation)
+
+    def _apply(self, change: SchemaChange, relation: BaseRelation) -> None:
         apply_schema_change(
             change,
             relation,
             execute=self.execute,
-            properties=lambda: self._table_properties(relation),
+            settings=lambda: self._settings_of(relation),
             tell=logger.info,
         )
 
-    def _table_properties(self, relation: BaseRelation) -> dict[str, str]:
-        _, table = self.execute(f"show tblproperties {relation}", fetch=True)
-        return {row["key"]: row["value"] for row in table.rows}
+    def _settings_of(self, relation: BaseRelation) -> TableSettings:
+        _, table = self.execute(f"describe detail {relation}", fetch=True)
+        return observed_settings(table.rows[0])
 
     @available.parse_none
     def explain_duplicates(self, source: BaseRelation, unique_key: Any) -> None:

@@ -27,6 +27,7 @@ MAINTENANCE = frozenset(
         "REORG",
         "SET TBLPROPERTIES",
         "UNSET TBLPROPERTIES",
+        "UPDATE SCHEMA",
         "UPDATE SCHEMA METADATA",
         "UPGRADE PROTOCOL",
         "VACUUM END",

@@ -7,15 +7,20 @@ cannot be done is refused while the table is still as it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dbt.adapters.delta_maint.core import sql_text
 from dbt.adapters.delta_maint.core.errors import ConfigError
+from dbt.adapters.delta_maint.core.nested_types import added_fields, misplaced_field
 
 IGNORE, FAIL, APPEND, SYNC = "ignore", "fail", "append_new_columns", "sync_all_columns"
 MODES = (IGNORE, FAIL, APPEND, SYNC)
 
+TIMESTAMP_NTZ = "delta.feature.timestampNtz"
+_MANUAL = re.compile(
+    r"DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT.*?table feature\(s\):\s*([\w, -]+?)\.", re.DOTALL
+)
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _WHOLE_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _TEXT = re.compile(r"(string|varchar\(\d+\)|char\(\d+\))")
@@ -29,12 +34,21 @@ class Field:
 
 
 @dataclass(frozen=True)
+class NestedField:
+    """A field to add inside a column; the path begins with the column."""
+
+    path: tuple[str, ...]
+    type: str
+
+
+@dataclass(frozen=True)
 class SchemaChange:
     """What will be altered, and the names of the columns that the model then writes."""
 
     added: tuple[Field, ...] = ()
     dropped: tuple[str, ...] = ()
     widened: tuple[Field, ...] = ()
+    nested: tuple[NestedField, ...] = ()
     written: tuple[str, ...] = field(default=())
 
 
@@ -62,8 +76,10 @@ def plan_schema_change(
         return SchemaChange(written=tuple(column.name for column in table))
     if mode == FAIL:
         _refuse_any(new, gone, retyped, table_name)
+    nested, rest = _grown(retyped, present)
+    retyped = () if mode == APPEND else rest
     if mode == APPEND:
-        gone, retyped = (), ()
+        gone = ()
     for column in retyped:
         before = present[column.name.lower()].type
         if not can_widen(before, column.type):
@@ -77,6 +93,7 @@ def plan_schema_change(
         added=new,
         dropped=gone,
         widened=retyped,
+        nested=nested,
         written=(*kept, *(column.name for column in new)),
     )
 
@@ -84,9 +101,10 @@ def plan_schema_change(
 def statements(table: str, change: SchemaChange) -> list[str]:
     """The ALTER statements in the order in which Delta takes them."""
     found = []
-    if change.added:
-        columns = ", ".join(f"{sql_text.identifier(c.name)} {c.type}" for c in change.added)
-        found.append(f"alter table {table} add columns ({columns})")
+    new = [f"{sql_text.identifier(c.name)} {c.type}" for c in change.added]
+    new += [f"{sql_text.qualified(*c.path)} {c.type}" for c in change.nested]
+    if new:
+        found.append(f"alter table {table} add columns ({', '.join(new)})")
     if change.dropped:
         names = sql_text.identifier_list(change.dropped)
         found.append(f"alter table {table} drop columns ({names})")
@@ -104,7 +122,34 @@ def needed_properties(change: SchemaChange) -> dict[str, str]:
         found["delta.columnMapping.mode"] = "name"
     if change.widened:
         found["delta.enableTypeWidening"] = "true"
+    types = [column.type for column in (*change.added, *change.widened)]
+    types += [column.type for column in change.nested]
+    if any("timestamp_ntz" in kind.lower() for kind in types):
+        found[TIMESTAMP_NTZ] = "supported"
     return found
+
+
+def manual_features(message: str) -> dict[str, str]:
+    """The properties that Delta asks for when a table's new schema needs features of its protocol.
+
+    >>> manual_features("[DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT] ... table feature(s): timestampNtz. To")
+    {'delta.feature.timestampNtz': 'supported'}
+    """
+    named = _MANUAL.search(message)
+    if named is None:
+        return {}
+    return {f"delta.feature.{name}": "supported" for name in re.findall(r"[\w-]+", named[1])}
+
+
+def refuse_layout_columns(change: SchemaChange, layout: Sequence[str], *, table_name: str) -> None:
+    """Delta drops no column by which the files are laid out."""
+    laid_out = {name.lower() for name in layout}
+    fixed = [name for name in change.dropped if name.lower() in laid_out]
+    if fixed:
+        raise ConfigError(
+            f"The model no longer has {_told(fixed)}, by which {table_name} is partitioned or "
+            "clustered: select the column again, or run once with --full-refresh."
+        )
 
 
 def can_widen(before: str, after: str) -> bool:
@@ -133,6 +178,40 @@ def can_widen(before: str, after: str) -> bool:
         return False
     more_scale = scale - int(narrower[2])
     return more_scale >= 0 and precision - int(narrower[1]) >= more_scale
+
+
+def _grown(
+    retyped: Sequence[Field], present: Mapping[str, Field]
+) -> tuple[tuple[NestedField, ...], tuple[Field, ...]]:
+    """Columns whose structures only have more fields than before, and the others."""
+    nested: list[NestedField] = []
+    rest: list[Field] = []
+    for column in retyped:
+        fields = added_fields(present[column.name.lower()].type, column.type)
+        if fields is None:
+            rest.append(column)
+        else:
+            nested += [NestedField((column.name, *path), kind) for path, kind in fields]
+    return tuple(nested), tuple(rest)
+
+
+def refuse_misplaced_fields(
+    change: SchemaChange, model: Sequence[Field], table: Sequence[Field], *, table_name: str
+) -> None:
+    """For statements that fill structures by position, as INSERT does."""
+    offered = {column.name.lower(): column.type for column in model}
+    for column in table:
+        kind = offered.get(column.name.lower())
+        if kind is None or "struct<" not in kind or _same_type(column.type, kind):
+            continue
+        added = [c.path[1:] for c in change.nested if c.path[0].lower() == column.name.lower()]
+        field = misplaced_field(column.type, kind, added)
+        if field is not None:
+            raise ConfigError(
+                f"{column.name}.{field} of {table_name} stands at another place in the model, and "
+                "an INSERT fills the fields of a structure by place: give them in the table's "
+                f"order, {column.type}, or use incremental_strategy merge."
+            )
 
 
 def _same_type(before: str, after: str) -> bool:

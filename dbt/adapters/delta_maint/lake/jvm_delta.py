@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.delta_maint.core.not_null import tightened
+
 
 @dataclass(frozen=True)
 class DraftTable:
@@ -132,6 +134,26 @@ class JvmDelta:
                 self._scala_map({"numConvertedFiles": str(files)}),
             )
         return int(result._1())
+
+    def tighten(self, path: str, checks: dict[str, str]) -> int | None:
+        """Columns that a CHECK keeps from being NULL become NOT NULL, in one commit of metadata.
+
+        Read and written in one transaction: a table replaced meanwhile no longer has the CHECK and is left
+        alone, and Delta lets the commit fail when somebody else changes the metadata first.
+        """
+        with self._active():
+            log = self._delta.DeltaLog.forTable(self.session, path)
+            transaction = log.startTransaction(self._none, self._none)
+            before = transaction.metadata()
+            metadata = tightened(json.loads(before.json())["metaData"], checks)
+            if metadata is None:
+                return None
+            after = self._delta.actions.Action.fromJson(json.dumps({"metaData": metadata}))
+            transaction.updateMetadata(after, False)
+            operation = getattr(self._delta, "DeltaOperations$UpdateSchema")(
+                before.schema(), after.schema()
+            )
+            return int(transaction.commit(self._scala_sequence([]), operation))
 
     def committed(self, path: str) -> CommittedTable:
         """The table as Delta reads it back; the count is its own, from the checkpoint it replayed."""

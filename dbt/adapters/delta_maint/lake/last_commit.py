@@ -13,7 +13,6 @@ from typing import Any
 from dbt.adapters.delta_maint.core.commit_metrics import CommitMetrics
 
 _VERSION = "spark.databricks.delta.lastCommitVersionInSession"
-SESSION_CATALOG = "spark_catalog"
 
 
 def forget_last_commit(spark: Any) -> None:
@@ -51,16 +50,3 @@ def commit_lines(spark: Any, location: str, version: int, limit: int = 100) -> I
             yield str(line)
     finally:
         stream.close()
-
-
-def table_location(spark: Any, *, schema: str, name: str) -> str:
-    """Where a table of the session catalog lies: a lookup in the catalog, no file is read.
-
-    The catalog holds a URI, in which a space is `%20`; a path says it as it is.
-    """
-    jvm = spark._jvm
-    identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(
-        name, jvm.scala.Option.apply(schema)
-    )
-    table = spark._jsparkSession.sessionState().catalog().getTableMetadata(identifier)
-    return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())

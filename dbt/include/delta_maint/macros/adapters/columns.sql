@@ -16,3 +16,18 @@
   {#- dbt-spark returns the rows of DESCRIBE here, which snapshots then take for columns without a name. -#}
   {% do return(adapter.get_columns_in_relation(relation)) %}
 {% endmacro %}
+
+{% macro delta_maint__get_column_names() %}
+  {#- The columns of a contract, in its order; names that need quotes get them. -#}
+  {{- delta_maint_quoted_names(model['columns'].values() | map(attribute='name') | list) | join(', ') -}}
+{% endmacro %}
+
+{% macro delta_maint__get_empty_schema_sql(columns) %}
+  {#- dbt's own knows when a type is missing or vague; only the names are ours. -#}
+  {% set quoted = {} %}
+  {% for key, column in columns.items() %}
+    {% set copy = {} %}{% do copy.update(column) %}{% do copy.update({'quote': not column['name'].startswith('`')}) %}
+    {% do quoted.update({key: copy}) %}
+  {% endfor %}
+  {{- return(default__get_empty_schema_sql(quoted)) -}}
+{% endmacro %}

@@ -5,6 +5,8 @@
   {% do store_result('main', response=adapter.commit_response(target_relation, written.response), agate_table=written.table) %}
   {% if wanted is not none %}
     {% do adapter.bring_up_settings(target_relation, wanted, observed) %}
+  {% elif resolve_file_format() == 'delta' %}
+    {% do adapter.tighten_schema(target_relation, model) %}
   {% endif %}
   {% do adapter.bring_up_defaults(target_relation, model, rebuilt=wanted is none) %}
   {% do persist_docs(target_relation, model) %}

@@ -55,6 +55,7 @@
     {% set planned = delta_maint_plan_strategy(strategy, arguments) %}
     {% set build_sql = strategy_macro(arguments) %}
     {% if strategy == 'merge' and unique_key %}{% do adapter.explain_duplicates(temp_relation, unique_key) %}{% endif %}
+    {% do adapter.writes_to(target_relation) %}
     {%- call delta_maint_write(planned) -%}
       {{ build_sql }}
     {%- endcall -%}

@@ -21,6 +21,7 @@
   {% if config.get('contract').enforced %}{% do get_assert_columns_equivalent(query) %}{% endif %}
   {% set planned = delta_maint_plan_write(target_relation, query, 'create', existing) %}
   {% do drop_unless_replaceable(existing, target_relation) %}
+  {% do adapter.writes_to(target_relation, replaced=existing) %}
   {%- call delta_maint_write(planned) -%}
     {{ create_table_as(False, target_relation, planned.query if planned else query) }}
   {%- endcall -%}

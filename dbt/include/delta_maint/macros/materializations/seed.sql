@@ -27,6 +27,7 @@
   {% set query = adapter.seed_query(agate_table, (this.identifier | replace('.', '_')) ~ '__dbt_seed', types) %}
 
   {% do drop_unless_replaceable(existing, target_relation) %}
+  {% do adapter.writes_to(target_relation, replaced=existing) %}
   {%- call statement('write_seed') -%}
     {{ create_table_as(False, target_relation, query) }}
   {%- endcall -%}

@@ -1,7 +1,6 @@
 {% materialization snapshot, adapter='delta_maint' %}
   {%- set target_name = model.get('alias', model.get('name')) -%}
   {%- set strategy_name = config.get('strategy') -%}
-  {%- set unique_key = config.get('unique_key') -%}
   {%- set grant_config = config.get('grants') -%}
   {%- if resolve_file_format() != 'delta' -%}
     {% do exceptions.raise_compiler_error('file_format is ' ~ resolve_file_format() ~ ', but a snapshot updates rows, which needs delta: remove file_format.') %}
@@ -32,7 +31,7 @@
     {% set staging = build_snapshot_staging_table(strategy, sql, target_relation) %}
 
     {% set internal = ['dbt_change_type', 'dbt_unique_key'] %}
-    {% if unique_key | is_list %}
+    {% if strategy.unique_key | is_list %}
       {% for key in strategy.unique_key %}{% do internal.append('dbt_unique_key_' ~ loop.index) %}{% endfor %}
     {% endif %}
     {% set staged_columns = [] %}
@@ -51,6 +50,7 @@
         target=target_relation, source=staging, insert_cols=staged_columns | map(attribute='quoted') | list) %}
   {% endif %}
 
+  {% do adapter.writes_to(target_relation) %}
   {% call delta_maint_write(planned) %}
     {{ final_sql }}
   {% endcall %}

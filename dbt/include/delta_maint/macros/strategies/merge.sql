@@ -41,9 +41,9 @@
   {% elif merge_update_columns %}
     {% do return(delta_maint_quoted_names(merge_update_columns)) %}
   {% elif merge_exclude_columns %}
-    {% set excluded = ([merge_exclude_columns] if merge_exclude_columns is string else merge_exclude_columns) | map('lower') | list %}
+    {% set excluded = delta_maint_quoted_names(merge_exclude_columns) | map('lower') | list %}
     {% set kept = [] %}
-    {% for column in dest_columns if column.name | lower not in excluded %}{% do kept.append(column.quoted) %}{% endfor %}
+    {% for column in dest_columns if column.quoted | lower not in excluded %}{% do kept.append(column.quoted) %}{% endfor %}
     {% do return(kept) %}
   {% endif %}
   {% do return([]) %}

@@ -7,8 +7,7 @@
 {% endmacro %}
 
 {% macro delta_maint_replace_where(arg_dict, condition) %}
-  {#- Delta takes the columns by position here, so they are named in the table's order. -#}
-  insert into {{ arg_dict['target_relation'] }}
+  insert into {{ arg_dict['target_relation'] }} by name
   replace where {{ condition }}
   select {{ arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') }}
   from {{ arg_dict['temp_relation'] }}

@@ -1,0 +1,53 @@
+"""What the session's own catalog knows about a table, asked in the JVM: no statement, no file is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SESSION_CATALOG = "spark_catalog"
+
+
+def table_location(spark: Any, *, schema: str, name: str) -> str:
+    # As a path: the catalog's URI writes a space as %20.
+    location = _table(spark, schema, name).location()
+    return str(spark._jvm.org.apache.hadoop.fs.Path(location).toString())
+
+
+def table_provider(spark: Any, *, schema: str, name: str) -> str | None:
+    """The format of a table; None when there is no such table."""
+    if not _catalog(spark).tableExists(_identifier(spark, schema, name)):
+        return None
+    provider = _table(spark, schema, name).provider()
+    return str(provider.get()).lower() if provider.isDefined() else None
+
+
+def forget_layout(spark: Any, *, schema: str, name: str) -> None:
+    """Takes columns and partitions out of an entry of Spark's in-memory catalog.
+
+    Delta makes an entry without them and puts them in when it replaces the table, in an order that the
+    in-memory catalog refuses the next time: the replacement would be committed and called failed.
+    """
+    table = _table(spark, schema, name)
+    if table.partitionColumnNames().isEmpty():
+        return
+    # What `copy(schema = ..., partitionColumnNames = ...)` is in Scala.
+    parts = [getattr(table, f"copy$default${n}")() for n in range(1, table.productArity() + 1)]
+    names = [table.productElementName(n) for n in range(table.productArity())]
+    parts[names.index("schema")] = spark._jvm.org.apache.spark.sql.types.StructType()
+    nothing = spark._jvm.java.util.ArrayList()
+    converters = spark._jvm.scala.jdk.javaapi.CollectionConverters
+    parts[names.index("partitionColumnNames")] = converters.asScala(nothing).toSeq()
+    _catalog(spark).alterTable(table.copy(*parts))
+
+
+def _catalog(spark: Any) -> Any:
+    return spark._jsparkSession.sessionState().catalog()
+
+
+def _table(spark: Any, schema: str, name: str) -> Any:
+    return _catalog(spark).getTableMetadata(_identifier(spark, schema, name))
+
+
+def _identifier(spark: Any, schema: str, name: str) -> Any:
+    jvm = spark._jvm
+    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, jvm.scala.Option.apply(schema))
