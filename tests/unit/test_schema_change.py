@@ -91,7 +91,7 @@ def test_a_structure_grows_where_the_mode_lets_columns_grow() -> None:
             "`s`.`element`.`b c`.`e``f` decimal(10,2))"
         ]
         refuse_misplaced_fields(change, model, table, table_name="t")
-    with pytest.raises(ConfigError, match="other type: S array"):
+    with pytest.raises(ConfigError, match="other type: s array"):
         plan_schema_change("fail", model, table, table_name="t")
 
 
