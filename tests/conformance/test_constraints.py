@@ -131,7 +131,11 @@ class TestConstraintsRollback(Rollback, BaseConstraintsRollback):
 
 
 class TestIncrementalConstraintsRollback(Rollback, BaseIncrementalConstraintsRollback):
-    pass
+    """Rows are added to a table whose schema says NOT NULL."""
+
+    @pytest.fixture(scope="class")
+    def expected_error_messages(self):
+        return ["DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "NOT NULL constraint violated for column: id"]
 
 
 class TestTableContractSqlHeader(PostgresFixtures, BaseTableContractSqlHeader):

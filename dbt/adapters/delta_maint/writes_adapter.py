@@ -91,8 +91,13 @@ class WritesAdapter(RelationsAdapter):
         self._thread.target = relation
         if relation is None or replaced is None or self._credentials.catalog != IN_MEMORY:
             return
-        if self.table_provider(relation) == "delta":
-            forget_layout(self._spark, schema=str(relation.schema), name=str(relation.identifier))
+        if self.table_provider(relation) != "delta":
+            return
+        schema, name = str(relation.schema), str(relation.identifier)
+        try:
+            forget_layout(self._spark, schema=schema, name=name)
+        except Exception as exc:
+            logger.debug("{}: its catalog entry stays as it is: {}", relation.render(), exc)
 
     def _enabled_features(self, message: str) -> bool:
         """Whether the table was given what Delta refused to write without.
