@@ -57,6 +57,7 @@ class TestSchemaChange:
                 FIRST, SMALL
             ),
             "mixed.sql": model("ignore", MIXED, APPENDED).replace(FIRST, SMALL),
+            "spaced.sql": model("append_new_columns", FIRST + ", 1 as `a b`"),
             "unparted.sql": model("sync_all_columns", SECOND, ", partition_by='gone'"),
         }
 
@@ -128,6 +129,7 @@ class TestSchemaChange:
             ("failed", "new: fresh; missing: gone; other type: grows bigint"),
             ("ignored", "The model no longer has gone, which"),
             ("narrowed", "grows of `spark_catalog`"),
+            ("spaced", "`tblproperties: {delta.columnMapping.mode: name}`"),
             ("unparted", "The model no longer has gone, by which"),
         ],
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import doctest
 
 import pytest
+from dbt.adapters.delta_maint import dbt_errors
 from dbt.adapters.delta_maint.core import (
     column_defaults,
     nested_types,
@@ -125,7 +126,7 @@ def test_columns_that_lay_out_the_files_are_not_dropped() -> None:
 
 
 def test_the_examples_in_the_documentation_hold() -> None:
-    for module in (column_defaults, nested_types, not_null, schema_change, spark_types):
+    for module in (dbt_errors, column_defaults, nested_types, not_null, schema_change, spark_types):
         assert doctest.testmod(module).failed == 0
 
 

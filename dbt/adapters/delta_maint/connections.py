@@ -23,6 +23,7 @@ from dbt.adapters.contracts.connection import (
 )
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError
 from dbt.adapters.delta_maint.credentials import ConnectionMethod, DeltaMaintCredentials
+from dbt.adapters.delta_maint.dbt_errors import with_way_out
 from dbt.adapters.delta_maint.environments.base import Cursor, Handle
 from dbt.adapters.delta_maint.environments.session import SessionEnvironment
 from dbt.adapters.delta_maint.environments.session_settings import SessionSettings
@@ -80,7 +81,7 @@ class DeltaMaintConnectionManager(SparkConnectionManager):
         except Exception as exc:
             logger.debug("Error while running:\n{}", sql)
             self._log_java_stack(exc)
-            raise DbtDatabaseError(telling_sentence(exc)) from exc
+            raise DbtDatabaseError(with_way_out(telling_sentence(exc))) from exc
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
