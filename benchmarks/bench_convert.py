@@ -4,30 +4,36 @@ All sides run in one process on the same files, interleaved round by round; betw
 removed. Wall time and CPU time of the whole process tree are printed with their ratios, then how many
 columns got their bounds in every file and how many files one and the same query has to open.
 
+The files are written once and hard-linked under further names: every file has a footer and pages of its
+own size to read, and making gigabytes takes seconds.
+
     python benchmarks/bench_convert.py                     quick: 300 files of about 450 KB
     python benchmarks/bench_convert.py medium wide         2,000 x 450 KB with 17 and with 200 columns
-    python benchmarks/bench_convert.py large tiny --rounds 3
+    python benchmarks/bench_convert.py large tiny          200 x 20 MB and 20,000 x 20 KB
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime as dt
 import json
 import os
-import random
 import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+PARTITIONS = 20
+WARM_UP_FILES = 300
+WARM_UP_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -35,43 +41,57 @@ class Dataset:
     files: int
     rows: int
     columns: int = 17
+    written: int = 100
 
 
 DATASETS = {
-    "quick": Dataset(300, 3_700),
-    "large": Dataset(200, 165_000),
-    "medium": Dataset(2_000, 3_700),
-    "wide": Dataset(2_000, 290, 200),
-    "tiny": Dataset(20_000, 110),
+    "quick": Dataset(300, 4_050),
+    "large": Dataset(200, 200_000, written=20),
+    "medium": Dataset(2_000, 4_050),
+    "wide": Dataset(2_000, 272, columns=200),
+    "tiny": Dataset(20_000, 135),
 }
 
 
 def write_files(root: Path, dataset: Dataset) -> None:
-    """Seventeen columns of every kind, or many numbers; only `id` differs from file to file."""
-    draw = random.Random(1)
-    rows = dataset.rows
-    noise = [draw.random() for _ in range(rows)]
-    columns: dict[str, Any] = {
-        "amount": pa.array([int(x * 1e6) for x in noise], pa.decimal128(18, 2)),
-        "ratio": pa.array(noise, pa.float64()),
-        "code": pa.array([int(x * 1e4) for x in noise], pa.int32()),
-        "kind": pa.array([f"kind-{int(x * 40)}" for x in noise]),
-        "text": pa.array([f"{x:.17f}" for x in noise]),
-        "at": pa.array(
-            [dt.datetime(2024, 1, 1) + dt.timedelta(seconds=x * 1e6) for x in noise],
-            pa.timestamp("us", "UTC"),
-        ),
-        "day": pa.array([dt.date(2024, 1, 1) + dt.timedelta(days=int(x * 300)) for x in noise]),
-        "flag": pa.array([x > 0.5 for x in noise]),
-    }
-    while len(columns) < dataset.columns - 1:
-        columns[f"n{len(columns)}"] = pa.array([int(x * 1e9) + len(columns) for x in noise])
+    """Columns of every kind, then numbers; files under further names are links to the first ones."""
+    noise = numpy.random.default_rng(1)
     for number in range(dataset.files):
-        folder = root / f"part={number % 20}"
+        folder = root / f"part={number % PARTITIONS}"
         folder.mkdir(parents=True, exist_ok=True)
-        first = number * rows
-        table = pa.table({"id": pa.array(range(first, first + rows), pa.int64()), **columns})
-        pq.write_table(table, folder / f"{number}.parquet")
+        path = folder / f"{number}.parquet"
+        if number >= dataset.written:
+            os.link(
+                root
+                / f"part={number % dataset.written % PARTITIONS}"
+                / f"{number % dataset.written}.parquet",
+                path,
+            )
+        else:
+            pq.write_table(pa.table(random_columns(noise, number, dataset)), path)
+
+
+def random_columns(noise: Any, number: int, dataset: Dataset) -> dict[str, Any]:
+    rows = dataset.rows
+    draws = noise.random(rows)
+    whole = (draws * 1e9).astype("int64")
+    first = number * rows
+    seconds = pa.array(1_704_067_200 + whole % 1_000_000, pa.timestamp("s", "UTC"))
+    columns: dict[str, Any] = {
+        "id": pa.array(range(first, first + rows), pa.int64()),
+        "amount": pa.array(whole % 10**7).cast(pa.decimal128(19, 0)).cast(pa.decimal128(38, 2)),
+        "ratio": pa.array(draws),
+        "code": pa.array((whole % 10_000).astype("int32")),
+        "kind": pa.array([f"kind-{n}" for n in whole % 40]),
+        "text": pa.array([f"{n:017d}" for n in whole]),
+        "at": seconds.cast(pa.timestamp("us", "UTC")),
+        "day": pa.array((19_723 + whole % 300).astype("int32")).cast(pa.date32()),
+        "flag": pa.array(draws > 0.5),
+        "share": pa.array(noise.random(rows).astype("float32")),
+    }
+    while len(columns) < dataset.columns:
+        columns[f"n{len(columns)}"] = pa.array(noise.integers(0, 10**9, rows))
+    return columns
 
 
 def cpu_seconds() -> float:
@@ -118,7 +138,9 @@ def spark_session(work: Path) -> Iterator[Any]:
         environment.close()
 
 
-def engines(spark: Any, root: Path) -> dict[str, Callable[[], None]]:
+def engines(
+    spark: Any, root: Path, phases: list[dict[str, float]]
+) -> dict[str, Callable[[], None]]:
     from dbt.adapters.delta_maint.core.conversion import ConvertRequest
     from dbt.adapters.delta_maint.lake.converter import Converter
     from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
@@ -130,7 +152,8 @@ def engines(spark: Any, root: Path) -> dict[str, Callable[[], None]]:
     by = "PARTITIONED BY (part int)"
 
     def ours() -> None:
-        Converter(spark, delta, tool_version="bench").convert(ConvertRequest(path=str(root)))
+        converter = Converter(spark, delta, tool_version="bench")
+        phases.append(converter.convert(ConvertRequest(path=str(root))).seconds)
 
     return {
         "ours": ours,
@@ -162,7 +185,7 @@ def judge(spark: Any, root: Path, dataset: Dataset) -> str:
         stats = json.loads(add.get("stats") or "{}")
         names = set(stats.get("minValues", {})) & set(stats.get("maxValues", {}))
         complete = names if complete is None else complete & names
-    middle = dataset.files * dataset.rows // 2
+    middle = min(dataset.files, dataset.written) * dataset.rows // 2
     query = f"select * from delta.`{root}` where id between {middle} and {middle + 10}"
     opened = len(spark.sql(query).inputFiles())
     return (
@@ -181,18 +204,18 @@ def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
     wall: dict[str, list[float]] = {}
     cpu: dict[str, list[float]] = {}
     verdicts: dict[str, str] = {}
+    phases: list[dict[str, float]] = []
     with spark_session(work) as spark:
-        sides = engines(spark, root)
-        # One unmeasured round each: Spark compiles and caches on first use, whoever comes first.
-        for number in range(-1, rounds):
+        warm_up(spark, dataset, work / "warm_up")
+        sides = engines(spark, root, phases)
+        for _ in range(rounds):
             for side, convert in sides.items():
                 forget(spark, root)
                 began, spent = time.perf_counter(), cpu_seconds()
                 convert()
-                if number >= 0:
-                    wall.setdefault(side, []).append(time.perf_counter() - began)
-                    cpu.setdefault(side, []).append(cpu_seconds() - spent)
-                    verdicts[side] = verdicts.get(side) or judge(spark, root, dataset)
+                wall.setdefault(side, []).append(time.perf_counter() - began)
+                cpu.setdefault(side, []).append(cpu_seconds() - spent)
+                verdicts[side] = verdicts.get(side) or judge(spark, root, dataset)
     own_wall, own_cpu = statistics.median(wall["ours"]), statistics.median(cpu["ours"])
     for side in sides:
         took, spent = statistics.median(wall[side]), statistics.median(cpu[side])
@@ -200,6 +223,19 @@ def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
             f"  {side:<24} {took:6.2f} s wall, {spent:6.2f} s CPU; to ours {took / own_wall:5.2f} x "
             f"wall, {spent / own_cpu:5.2f} x CPU; {verdicts[side]}"
         )
+    shares = {name: statistics.median(p[name] for p in phases) for name in phases[0]}
+    print("  ours by phase: " + ", ".join(f"{name} {took:.2f} s" for name, took in shares.items()))
+
+
+def warm_up(spark: Any, dataset: Dataset, root: Path) -> None:
+    """Spark compiles and caches on first use, whoever comes first: each side goes over a few files."""
+    files = min(dataset.files, WARM_UP_FILES)
+    write_files(root, replace(dataset, files=files, rows=min(dataset.rows, 4_050)))
+    for convert in engines(spark, root, []).values():
+        for _ in range(WARM_UP_ROUNDS):
+            forget(spark, root)
+            convert()
+    shutil.rmtree(root)
 
 
 def main() -> None:

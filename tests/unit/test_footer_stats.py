@@ -232,6 +232,46 @@ def test_a_long_max_is_cut_with_a_tie_breaker(text: str, cut: str | None) -> Non
     assert footer_stats.cut_max_string(text, 3) == cut
 
 
+@pytest.mark.parametrize(
+    ("created_by", "trusted"),
+    [
+        ("parquet-mr version 1.8.1 (build x)", {"i", "l"}),
+        (None, {"i", "l"}),
+        ("parquet-mr version 1.10.1 (build x)", {"i", "l", "m", "s", "u", "d"}),
+        ("parquet-cpp-arrow version 26.0.0", {"i", "l", "m", "s", "u"}),
+    ],
+)
+def test_bounds_that_an_old_writer_took_by_signed_bytes_are_left_out(
+    created_by: str | None, trusted: set[str]
+) -> None:
+    found = metadata_of(
+        pa.table(
+            {
+                "i": pa.array([1], pa.int32()),
+                "l": [1],
+                "m": pa.array([decimal.Decimal(1)], pa.decimal128(38, 0)),
+                "s": ["a"],
+                "u": pa.array([1], pa.uint32()),
+                "d": [1.5],
+            }
+        )
+    )
+
+    class ByAnother:
+        """The same footer under the name of another writer, which pyarrow cannot write."""
+
+        def __init__(self) -> None:
+            self.created_by = created_by
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(found, name)
+
+    columns = footer_stats.leaf_columns(found.schema)
+    leaves = footer_stats.footer_leaves(ByAnother(), columns, list(range(6)))
+    bounded = {path[0] for (path, _, _), leaf in zip(columns, leaves, strict=True) if leaf[2]}
+    assert bounded == trusted
+
+
 def test_an_all_null_row_group_does_not_hide_the_others() -> None:
     stats = stats_of(pa.table({"c": [None, None, 3, 4]}), row_group_size=2)
     assert (stats["minValues"]["c"], stats["maxValues"]["c"]) == (3, 4)
@@ -246,7 +286,7 @@ def test_a_row_group_that_says_nothing_silences_the_column() -> None:
         def column(self, index: int) -> Chunk:
             return Chunk()
 
-    assert footer_stats._across_groups([Group()], 0, None) == (None, None, None)
+    assert footer_stats._across_groups([Group()], 0) == (None, None, None)
 
 
 def test_nested_leaves_keep_their_place_and_lists_say_only_no_null() -> None:

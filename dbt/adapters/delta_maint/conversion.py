@@ -23,7 +23,8 @@ from dbt.adapters.delta_maint.lake.catalog_entry import SessionCatalog
 from dbt.adapters.delta_maint.lake.conversion_undo import Undoer
 from dbt.adapters.delta_maint.lake.converter import Converter
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
-from dbt.adapters.delta_maint.lake.native_conversion import NativeConverter, RunSql
+from dbt.adapters.delta_maint.lake.native_conversion import NativeConverter
+from dbt.adapters.delta_maint.lake.sql_folder import RunSql
 from dbt.adapters.delta_maint.policies.convert import (
     ConvertArguments,
     parse_arguments,

@@ -260,6 +260,26 @@ def partition_name_with_a_space(root: Path) -> None:
     by_value(root, "a b", ["1", "2"])
 
 
+@folder("k int", rows=2)
+def partition_column_is_the_only_column_of_the_files(root: Path) -> None:
+    put(root / "k=1" / "f.parquet", {"k": pa.array([1, 1], pa.int32())})
+
+
+@folder("t string", rows=6)
+def partition_text_with_a_raw_colon(root: Path) -> None:
+    by_value(root, "t", ["10:30", "11:30"])
+
+
+@folder(native="error", error="DELTA_FAILED_READ_FILE_FOOTER")
+def file_name_with_a_raw_colon(root: Path) -> None:
+    put(root / "batch" / "10:30.parquet", {"id": ids()})
+
+
+@folder(rows=3)
+def whole_file_of_a_name_for_partial_ones(root: Path) -> None:
+    put(root / "a.part", {"id": ids()})
+
+
 # -- types ------------------------------------------------------------------------------------
 
 

@@ -191,6 +191,7 @@ def test_another_partition_schema_than_the_catalogs_is_refused(
             "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS",
         ),
         ({"properties": (("delta.nonsense", "1"),)}, "delta.nonsense"),
+        ({"properties": (("delta.enableIcebergCompatV2", "true"),)}, "needs column mapping"),
         ({"allowed_roots": ("/nowhere",)}, "convert_roots"),
     ],
 )
@@ -273,6 +274,25 @@ def test_a_dry_run_writes_nothing_and_says_everything(convert: Any, tmp_path: Pa
     assert plan.properties == {"delta.appendOnly": "true"}
     assert (plan.min_reader_version, plan.min_writer_version) == (1, 2)
     assert json.loads(json.dumps(plan.as_dict(), default=str))["log_bytes"] > 100
+
+
+def test_delta_tables_inside_and_around_are_warned_of(
+    spark: Any, convert: Any, tmp_path: Path
+) -> None:
+    outer = tmp_path / "outer"
+    spark.range(3).write.format("delta").save(str(outer))
+    spark.range(3).write.format("delta").save(str(outer / "landing" / "inner"))
+    put(outer / "landing" / "a.parquet", {"id": ids()})
+    warnings = " ".join(convert(path=outer / "landing", dry_run=True).warnings)
+    assert "are Delta tables of their own (inner)" in warnings
+    assert f"inside the Delta table {outer}" in warnings
+
+
+def test_a_name_that_is_not_text_is_refused(convert: Any, tmp_path: Path) -> None:
+    put(tmp_path / "a.parquet", {"id": ids()})
+    os.rename(tmp_path / "a.parquet", os.fsencode(tmp_path) + b"/\xff.parquet")
+    with pytest.raises(ConversionError, match="not UTF-8"):
+        convert(path=tmp_path)
 
 
 # -- others at work ---------------------------------------------------------------------------

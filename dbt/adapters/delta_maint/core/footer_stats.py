@@ -33,6 +33,9 @@ ASCII_TIE_BREAKER = "\x7f"
 HIGHEST_CHARACTER = "\U0010ffff"
 UNITS_PER_MILLISECOND = {"milliseconds": 1, "microseconds": 1_000}
 INTEGER_ORDER = ("byte", "short", "integer", "long")
+# Numbers whose order no writer ever got wrong.
+PLAIN_ORDER = ("INT32", "INT64", "BOOLEAN")
+_PARQUET_MR = re.compile(r"parquet-mr version (\d+)\.(\d+)")
 
 
 def leaf_columns(schema: Any) -> list[tuple[tuple[str, ...], str, bool]]:
@@ -116,12 +119,19 @@ def footer_leaves(
     metadata: Any,
     columns: list[tuple[tuple[str, ...], str, bool]],
     wanted: list[int],
+    pairs: dict[bytes, bytes] | None = None,
     *,
     string_prefix: int = 32,
 ) -> list[Leaf]:
-    """The wanted leaves of one file, from the statistics of its row groups."""
-    trusts_floats = _writer_orders_nan(metadata.created_by)
-    is_legacy = _has_legacy_calendar(metadata.metadata or {})
+    """The wanted leaves of one file, from the statistics of its row groups.
+
+    `pairs` are the key-value pairs of the footer, for callers that have read them already.
+    """
+    created_by = metadata.created_by
+    trusts_floats = _writer_orders_nan(created_by)
+    trusts_bytes = _writer_orders_bytes(created_by)
+    is_legacy = _has_legacy_calendar((metadata.metadata or {}) if pairs is None else pairs)
+    schema = metadata.schema
     groups = [
         group
         for group in (metadata.row_group(index) for index in range(metadata.num_row_groups))
@@ -130,11 +140,17 @@ def footer_leaves(
     found: list[Leaf] = []
     for index in wanted:
         _, kind, is_repeated = columns[index]
-        nulls, lowest, highest = _across_groups(groups, index, metadata.schema)
+        nulls, lowest, highest = _across_groups(groups, index)
         low = high = None
         if lowest is not None and not is_repeated:
-            bounded = not kind.startswith("float") and kind != "double"
-            if bounded or trusts_floats:
+            if kind in ("float", "double"):
+                is_trusted = trusts_floats
+            else:
+                is_trusted = trusts_bytes or (
+                    schema.column(index).physical_type in PLAIN_ORDER
+                    and not kind.startswith("unsigned")
+                )
+            if is_trusted:
                 low, high = bounds_text(
                     kind, lowest, highest, string_prefix=string_prefix, is_legacy=is_legacy
                 )
@@ -142,7 +158,7 @@ def footer_leaves(
     return found
 
 
-def _across_groups(groups: list[Any], index: int, schema: Any) -> tuple[int | None, Any, Any]:
+def _across_groups(groups: list[Any], index: int) -> tuple[int | None, Any, Any]:
     """Nulls of all row groups, and (raw min values, raw max values) if every group can be trusted."""
     nulls: int | None = 0
     lows: list[Any] | None = []
@@ -266,8 +282,16 @@ def _integer_type(bits: int, is_signed: bool) -> str:
 
 def _writer_orders_nan(created_by: str | None) -> bool:
     """parquet-mr from 1.10 on sorts NaN last and so shows it; other writers leave it out unseen."""
-    found = re.match(r"parquet-mr version (\d+)\.(\d+)", created_by or "")
+    found = _PARQUET_MR.match(created_by or "")
     return found is not None and (int(found.group(1)), int(found.group(2))) >= (1, 10)
+
+
+def _writer_orders_bytes(created_by: str | None) -> bool:
+    """parquet-mr before 1.10, and those of its time that left no name, compared bytes as signed numbers."""
+    found = _PARQUET_MR.match(created_by or "")
+    if found is None:
+        return bool(created_by) and not str(created_by).startswith("parquet-mr")
+    return (int(found.group(1)), int(found.group(2))) >= (1, 10)
 
 
 def _has_legacy_calendar(pairs: dict[bytes, bytes]) -> bool:

@@ -92,7 +92,7 @@ def with_partition_columns(struct: Struct, partitions: Sequence[PartitionColumn]
     return {"type": "struct", "fields": fields}
 
 
-def check_table_schema(struct: Struct, partitions: Sequence[PartitionColumn]) -> None:
+def check_table_schema(struct: Struct) -> None:
     """What Delta would refuse, said before anything is written."""
     _refuse_case_duplicates(struct, None)
     bad = [name for name in _all_names(struct) if set(name) & set(INVALID_NAME_CHARACTERS)]
@@ -108,12 +108,6 @@ def check_table_schema(struct: Struct, partitions: Sequence[PartitionColumn]) ->
         raise SchemaMergeError(
             "[DELTA_UNSUPPORTED_DATA_TYPES] Delta has no type for the column(s) "
             f"{', '.join(unsupported)}: leave them out, or write them as another type."
-        )
-    names = {column.name.lower() for column in partitions}
-    if partitions and all(field["name"].lower() in names for field in struct["fields"]):
-        raise SchemaMergeError(
-            "[DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION] Every column is a partition column: a "
-            "table needs at least one column in its files."
         )
 
 

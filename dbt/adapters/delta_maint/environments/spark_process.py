@@ -74,6 +74,7 @@ def start_gateway(
                 stderr=log,
                 env={
                     **os.environ,
+                    **utf8_names(os.environ),
                     "SPARK_HOME": str(spark_home),
                     "SPARK_CONNECT_MODE": "0",
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info_file),
@@ -88,6 +89,17 @@ def start_gateway(
     gateway = _connect(port, secret)
     gateway.proc = process
     return gateway
+
+
+def utf8_names(environment: Mapping[str, str]) -> dict[str, str]:
+    """In the C locale Java cannot open a file whose name is not ASCII; Python can, and so can Java then.
+
+    >>> utf8_names({"LC_ALL": "POSIX"}), utf8_names({"LANG": "de_DE.UTF-8"})
+    ({'LC_ALL': 'C.UTF-8'}, {})
+    """
+    named = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    chosen = next((locale for locale in named if locale), "C")
+    return {"LC_ALL": "C.UTF-8"} if chosen in ("C", "POSIX") else {}
 
 
 def properties_text(pairs: Mapping[str, str]) -> str:

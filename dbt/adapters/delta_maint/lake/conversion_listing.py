@@ -33,7 +33,8 @@ from dbt.adapters.delta_maint.lake.file_access import (
 )
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 
-UNFINISHED_SUFFIXES = ("._COPYING_", ".inprogress", ".tmp", ".part", ".crdownload")
+# Whole files have other names, too: what these two end in says that a writer is at work.
+UNFINISHED_SUFFIXES = ("._COPYING_", ".inprogress")
 SHOWN_CHANGES = 5
 
 
@@ -103,12 +104,14 @@ def sink_log_files(files: TableFiles) -> list[FileEntry]:
     return sorted(found.values())
 
 
-def unfinished_reason(entry: FileEntry) -> str | None:
+def unfit_reason(entry: FileEntry, *, on_disk: bool) -> str | None:
     """What a name or a size alone says against a file."""
     if entry.size_bytes == 0:
         return "empty (0 bytes)"
     if entry.path.endswith(UNFINISHED_SUFFIXES):
         return "its name says that it is still being written"
+    if on_disk and ":" in entry.path.rpartition("/")[2]:
+        return "its name holds a colon, with which Spark cannot open a file on a disk: rename it"
     return None
 
 

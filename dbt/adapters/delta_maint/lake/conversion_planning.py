@@ -44,7 +44,7 @@ from dbt.adapters.delta_maint.lake.conversion_actions import (
 from dbt.adapters.delta_maint.lake.conversion_listing import (
     Listing,
     list_source,
-    unfinished_reason,
+    unfit_reason,
 )
 from dbt.adapters.delta_maint.lake.conversion_partitions import (
     expected_columns,
@@ -115,7 +115,7 @@ class Planner:
             ignores_cast_failures=self._conf("convert.partitionValues.ignoreCastFailure", "false")
             == "true",
         )
-        kept, rejected = _sift(listing)
+        kept, rejected = _sift(listing, on_disk=self._source.files.scheme == "file")
         entries = [listing.files[number] for number in kept]
         configuration = self._configuration()
         settings = ActionSettings(
@@ -286,8 +286,13 @@ class Planner:
                     f"the files hold column(s) that the catalog does not know: "
                     f"{', '.join(sorted(missing))}; set schema_mode: files to take them"
                 )
+        if partitions and not merged["fields"]:
+            raise SchemaMergeError(
+                "[DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION] The files hold no column at all, so "
+                "every column would be a partition column: a table needs one in its files."
+            )
         schema = with_partition_columns(merged, partitions)
-        check_table_schema(schema, partitions)
+        check_table_schema(schema)
         return schema
 
     def _configuration(self) -> dict[str, str]:
@@ -332,6 +337,12 @@ class Planner:
                 f"'delta.columnMapping.mode' cannot be set to `{mapping}` when converting to "
                 "Delta: convert first, enable it afterwards."
             )
+        for name, value in draft.configuration.items():
+            if name.lower().startswith("delta.enableicebergcompat") and value.lower() == "true":
+                raise ConversionError(
+                    f"The property {name} needs column mapping, which files that exist cannot have: "
+                    "convert without it, and enable both afterwards."
+                )
         if draft.configuration.get("delta.enableRowTracking") == "true" and statistics == "none":
             raise ConversionError(
                 "[DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS] Row tracking needs the number "
@@ -361,6 +372,15 @@ class Planner:
             )
         if any(_EMPTY_VALUE.search(entry.path) for entry in listing.files):
             self._warnings.append("a partition folder without a value (`name=`) is read as null")
+        if inner := self._source.files.tables_inside():
+            self._warnings.append(
+                f"{len(inner):,} folder(s) inside are Delta tables of their own ({inner[0]}): all "
+                "their files were taken, those they have deleted too"
+            )
+        if around := self._source.files.table_around():
+            self._warnings.append(
+                f"the folder lies inside the Delta table {around}, whose VACUUM may delete its files"
+            )
         if listing.outside:
             self._warnings.append(
                 f"{len(listing.outside):,} partition(s) lie outside of the table's folder and are "
@@ -374,11 +394,11 @@ class Planner:
         return str(self._spark.conf.get(name if full else f"{DELTA}.{name}", default))
 
 
-def _sift(listing: Listing) -> tuple[list[int], list[RejectedFile]]:
+def _sift(listing: Listing, *, on_disk: bool) -> tuple[list[int], list[RejectedFile]]:
     """Numbers of the files worth opening, and those whose name or size says no."""
     kept, rejected = [], []
     for number, entry in enumerate(listing.files):
-        reason = unfinished_reason(entry)
+        reason = unfit_reason(entry, on_disk=on_disk)
         if reason is None:
             kept.append(number)
         else:

@@ -10,6 +10,7 @@ from dbt.adapters.delta_maint.core.conversion import ConvertRequest
 from dbt.adapters.delta_maint.core.errors import ConversionError, NotDeltaSourceError
 from dbt.adapters.delta_maint.lake.catalog_entry import CatalogEntry, SessionCatalog
 from dbt.adapters.delta_maint.lake.file_access import (
+    DELTA_LOG,
     LocalFiles,
     TableFiles,
     open_files,
@@ -20,7 +21,6 @@ from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 _PROVIDED_PATH = re.compile(r"([A-Za-z0-9_]+)\.`(.+)`", re.DOTALL)
 COMMIT_NAME = re.compile(r"\d{20}\.(json|checkpoint\..*parquet)")
 SINK_LOG = "_spark_metadata"
-DELTA_LOG = "_delta_log"
 
 
 @dataclass(frozen=True)

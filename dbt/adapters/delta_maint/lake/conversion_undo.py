@@ -18,12 +18,11 @@ from dbt.adapters.delta_maint.lake.catalog_entry import CatalogEntry, SessionCat
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.conversion_source import (
     COMMIT_NAME,
-    DELTA_LOG,
     refuse_foreign,
     require_allowed,
     split_provider,
 )
-from dbt.adapters.delta_maint.lake.file_access import TableFiles, open_files
+from dbt.adapters.delta_maint.lake.file_access import DELTA_LOG, TableFiles, open_files
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 
 ASIDE = "_delta_log.undo-"

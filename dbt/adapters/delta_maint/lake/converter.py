@@ -29,14 +29,13 @@ from dbt.adapters.delta_maint.lake.commit_mark import CONF, CommitMark
 from dbt.adapters.delta_maint.lake.conversion_listing import refuse_changes
 from dbt.adapters.delta_maint.lake.conversion_planning import Planner, Prepared
 from dbt.adapters.delta_maint.lake.conversion_source import (
-    DELTA_LOG,
     Source,
     log_version,
     require_allowed,
     resolve,
 )
 from dbt.adapters.delta_maint.lake.conversion_undo import conversion_run, remove_version_zero
-from dbt.adapters.delta_maint.lake.file_access import TableFiles, open_files
+from dbt.adapters.delta_maint.lake.file_access import DELTA_LOG, TableFiles, open_files
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
 
@@ -269,9 +268,12 @@ class Converter:
         try:
             self._spark.sql(f"CONVERT TO DELTA {source.entry.sql_name}")
         except Exception as exc:
+            sentence = telling_sentence(exc)
+            differs = error_class(sentence) == "DELTA_CONVERT_METASTORE_METADATA_MISMATCH"
+            way_out = "give it the properties of the log, then " if differs else ""
             raise ConversionError(
                 f"The folder of {source.entry.name} is a Delta table, but its catalog entry could "
-                f"not be changed: {telling_sentence(exc)}; run the conversion again to finish."
+                f"not be changed: {sentence}; {way_out}run the conversion again to finish."
             ) from exc
 
     def _registered(

@@ -18,6 +18,7 @@ from dbt.adapters.delta_maint.core.errors import ConversionError
 from dbt.adapters.delta_maint.core.hive_layout import is_hidden_file, is_hidden_folder
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 
+DELTA_LOG = "_delta_log"
 # Stores in which a folder is renamed in one step, so that a log is either there or not.
 ATOMIC_RENAME_SCHEMES = ("file", "hdfs", "viewfs", "abfs", "abfss", "o3fs", "ofs")
 
@@ -33,6 +34,14 @@ class TableFiles(ABC):
 
     root: str
     scheme: str
+
+    def tables_inside(self) -> list[str]:
+        """Folders below the root that are Delta tables of their own, where the last listing saw them."""
+        return []
+
+    def table_around(self) -> str | None:
+        """The Delta table whose folder this root lies in."""
+        return None
 
     @property
     def has_atomic_rename(self) -> bool:
@@ -94,6 +103,22 @@ class LocalFiles(TableFiles):
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
+        self._inner_logs: set[str] = set()
+
+    def tables_inside(self) -> list[str]:
+        return sorted(
+            folder
+            for folder in self._inner_logs
+            if any(name.endswith(".json") for name in self.names(f"{folder}/{DELTA_LOG}"))
+        )
+
+    def table_around(self) -> str | None:
+        above = os.path.dirname(self.root)
+        while above != os.path.dirname(above):
+            if os.path.exists(f"{above}/{DELTA_LOG}/{0:020}.json"):
+                return above
+            above = os.path.dirname(above)
+        return None
 
     def exists(self, relative: str = "") -> bool:
         return os.path.lexists(self.absolute(relative))
@@ -123,9 +148,13 @@ class LocalFiles(TableFiles):
         except OSError as exc:
             raise ConversionError(f"The folder {folder} cannot be read ({exc.strerror}).") from exc
         for entry in entries:
+            if not entry.name.isascii():
+                _refuse_undecodable(entry.name, folder)
             if entry.is_symlink():
                 self._check_link(entry.path, above)
             if entry.is_dir():
+                if entry.name == DELTA_LOG and prefix:
+                    self._inner_logs.add(prefix.rstrip("/"))
                 if not is_hidden_folder(entry.name):
                     inside = (*above, os.path.realpath(entry.path))
                     self._walk(entry.path, f"{prefix}{entry.name}/", inside, found)
@@ -266,6 +295,21 @@ class HadoopFiles(TableFiles):
 
     def remove_tree(self, relative: str) -> None:
         self._store.delete(self._path(relative), True)
+
+
+def _refuse_undecodable(name: str, folder: str) -> None:
+    """Python carries bytes that are no text in a name along; a Delta log, which is JSON, cannot."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ConversionError(
+            f"The folder {_shown(folder)} holds the name {_shown(name)}, which is not UTF-8 and so "
+            "cannot stand in a Delta log: rename it."
+        ) from None
+
+
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def open_files(delta: JvmDelta, location: str) -> TableFiles:

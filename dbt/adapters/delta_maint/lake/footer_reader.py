@@ -14,6 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from dbt.adapters.delta_maint.core import footer_stats
 
+try:
+    from pyarrow._parquet import ParquetReader
+except ImportError:  # not a public name
+    ParquetReader = None
+
 # (file number, rows, row groups, schema number, leaves, error)
 FooterRow = tuple[int, int, int, int, "list[Any] | None", "str | None"]
 # Schema text, Spark's own schema if the writer left it, leaf columns, leaves read, first file.
@@ -52,7 +57,7 @@ class FooterBatch:
         try:
             if self.open_tail is None:
                 with pa.OSFile(path, "rb") as source:
-                    return number, pq.read_metadata(source)
+                    return number, footer_of(source)
             return number, self._metadata_of_tail(path)
         except Exception as exc:  # whatever the bytes provoke, the file is named with it
             return number, bad_file_reason(exc)
@@ -61,26 +66,27 @@ class FooterBatch:
         if isinstance(footer, str):
             return number, 0, 0, -1, None, footer
         try:
-            schema = self._schema_number(number, footer)
+            pairs = footer.metadata or {}
+            schema = self._schema_number(number, footer.schema, pairs)
             _, _, columns, wanted, _ = self.schemas[schema]
             leaves = None
             if columns and self.options["statistics"]:
                 leaves = footer_stats.footer_leaves(
-                    footer, columns, wanted, string_prefix=self.options["string_prefix"]
+                    footer, columns, wanted, pairs, string_prefix=self.options["string_prefix"]
                 )
             return number, footer.num_rows, footer.num_row_groups, schema, leaves, None
         except Exception as exc:  # a footer that opens but does not hold together
             return number, 0, 0, -1, None, bad_file_reason(exc)
 
-    def _schema_number(self, number: int, footer: Any) -> int:
+    def _schema_number(self, number: int, schema: Any, pairs: dict[bytes, bytes]) -> int:
+        spark_schema = pairs.get(footer_stats.SPARK_SCHEMA_KEY)
         # The first line of the text holds an address in memory.
-        text = str(footer.schema).partition("\n")[2]
-        spark_schema = (footer.metadata or {}).get(footer_stats.SPARK_SCHEMA_KEY)
+        text = str(schema).partition("\n")[2]
         key = (text, spark_schema)
         known = self._numbers.get(key)
         if known is not None:
             return known
-        columns = footer_stats.leaf_columns(footer.schema)
+        columns = footer_stats.leaf_columns(schema)
         wanted = self.options["wanted"].get(text)
         if wanted is None:
             wanted = footer_stats.wanted_leaves(
@@ -99,7 +105,16 @@ class FooterBatch:
         footer_bytes = int.from_bytes(tail[-8:-4], "little") + 8
         if tail[-4:] == MAGIC and footer_bytes > len(tail):
             tail = self.open_tail(path, footer_bytes)
-        return pq.read_metadata(pa.BufferReader(tail))
+        return footer_of(pa.BufferReader(tail))
+
+
+def footer_of(source: Any) -> Any:
+    """As `read_metadata` gives it, without the paths it prepares for reading columns: a third of the time."""
+    if ParquetReader is None:
+        return pq.read_metadata(source)
+    reader = ParquetReader()
+    reader.open(source)
+    return reader.metadata
 
 
 def bad_file_reason(exc: BaseException) -> str:

@@ -1,47 +1,55 @@
 """Delta's own CONVERT TO DELTA, with our inference, preflight, dry run and check around it.
 
-Works wherever SQL does: Thrift, Connect, a Delta without the classes the footer engine needs. It scans all
-data for its statistics, and when it fails it leaves an empty `_delta_log` behind, which is removed where
-this process can reach the folder and named where it cannot.
+Works wherever SQL does: Thrift, Connect, a Delta without the classes the footer engine needs. Files, partition
+values and footers are looked at before the command starts. It scans all data for its statistics, and when it
+fails it leaves an empty `_delta_log` behind, which is removed where this process can reach the folder and
+named where it cannot.
 """
 
 from __future__ import annotations
 
-import re
+import posixpath
 import time
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from dbt.adapters.delta_maint.core.conversion import ConversionPlan, ConvertRequest, RejectedFile
-from dbt.adapters.delta_maint.core.errors import ConversionError, NotDeltaSourceError
+from dbt.adapters.delta_maint.core.errors import (
+    ConversionError,
+    ConversionRaceError,
+    NotDeltaSourceError,
+)
 from dbt.adapters.delta_maint.core.hive_layout import (
     PartitionColumn,
     common_columns,
-    is_hidden_file,
-    is_hidden_folder,
     partition_pairs,
     require_columns,
 )
 from dbt.adapters.delta_maint.core.partition_types import infer_type, stored_value, type_to_ddl
 from dbt.adapters.delta_maint.core.sql_text import identifier, qualified, string_literal
-from dbt.adapters.delta_maint.lake.conversion_listing import unfinished_reason
+from dbt.adapters.delta_maint.lake.catalog_entry import SESSION_CATALOG
+from dbt.adapters.delta_maint.lake.conversion_listing import unfit_reason
 from dbt.adapters.delta_maint.lake.conversion_source import (
-    DELTA_LOG,
     log_version,
     refuse_foreign,
     require_allowed,
     split_provider,
 )
-from dbt.adapters.delta_maint.lake.file_access import FileEntry, open_files
+from dbt.adapters.delta_maint.lake.file_access import (
+    DELTA_LOG,
+    FileEntry,
+    open_files,
+    strip_file_scheme,
+)
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
+from dbt.adapters.delta_maint.lake.sql_folder import RunSql, SqlFolder
 
-RunSql = Callable[[str], Sequence[Any]]
-# Position of numFiles in DESCRIBE DETAIL, where rows come as plain tuples.
+# Positions in the answers, where rows come as plain tuples.
 DETAIL_NUM_FILES = 9
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:/*", re.IGNORECASE)
+HISTORY_VERSION = 0
+HISTORY_OPERATION = 4
 
 
 class NativeConverter:
@@ -62,16 +70,17 @@ class NativeConverter:
         _refuse_what_native_lacks(request)
         began = time.perf_counter()
         label, root, sql_target, provider = self._resolve(request)
-        require_allowed(root, self._allowed_roots)
+        require_allowed(self._real_root(root), self._allowed_roots)
         plan = ConversionPlan(
             target=label, root=root, log_root=root, engine="native", engine_reason=self._reason
         )
-        if provider == "delta" or (request.table is None and self._is_delta(root)):
-            return _with(plan, outcome="already_delta")
-        files = self._list(root)
+        if provider == "delta" or self._is_delta(root):
+            return self._already_delta(request, plan, sql_target, provider)
+        folder = SqlFolder(self._sql, root)
+        files = folder.files()
         columns = self._partitions(request, files)
-        rejected = _preflight(files)
-        plan = _with(
+        rejected = _preflight(files, root)
+        plan = replace(
             plan,
             files=len(files),
             bytes=sum(file.size_bytes for file in files),
@@ -80,22 +89,30 @@ class NativeConverter:
             statistics="none" if request.statistics == "none" else "full",
             rejected=tuple(rejected),
         )
-        if request.dry_run:
-            return plan
-        if rejected:
+        if rejected and not request.dry_run:
             shown = "; ".join(f"{file.path}: {file.reason}" for file in rejected[:20])
             raise ConversionError(
                 f"[DELTA_FAILED_READ_FILE_FOOTER] {len(rejected):,} file(s) in {root} are not "
                 f"readable parquet: {shown}. Remove them; on_bad_file: skip needs engine: footer."
             )
+        if not rejected:
+            plan = replace(plan, schema=_schema(folder.columns(), columns))
+        if request.dry_run:
+            return plan
         self._run(request, sql_target, columns, root)
-        converted = self._verify(root, len(files))
-        if request.register_as is not None:
-            _, schema_name, table_name = request.register_as
-            name = qualified("spark_catalog", schema_name, table_name)
-            self._sql(f"CREATE TABLE {name} USING DELTA LOCATION {string_literal(root)}")
+        plan = self._verified(plan)
+        self._register(request, root)
         seconds = {"native": round(time.perf_counter() - began, 3)}
-        return _with(plan, outcome="converted", version=0, files=converted, seconds=seconds)
+        return replace(plan, outcome="converted", version=0, seconds=seconds)
+
+    def _already_delta(
+        self, request: ConvertRequest, plan: ConversionPlan, sql_target: str, provider: str
+    ) -> ConversionPlan:
+        """With a log in the folder, the command only changes the catalog entry."""
+        if request.dry_run or request.table is None or provider == "delta":
+            return replace(plan, outcome="already_delta")
+        self._run(request, sql_target, (), plan.root)
+        return replace(plan, outcome="catalog_repaired", catalog_entry=plan.target)
 
     def _resolve(self, request: ConvertRequest) -> tuple[str, str, str, str]:
         if request.table is None:
@@ -117,7 +134,14 @@ class NativeConverter:
         is_hive = provider == "hive" and "ParquetHiveSerDe" in str(details.get("Serde Library"))
         if provider not in ("parquet", "delta") and not is_hive:
             refuse_foreign(provider, label)
-        return label, unquote(str(details.get("Location", ""))), name, provider
+        return label, str(details.get("Location", "")), name, provider
+
+    def _real_root(self, root: str) -> str:
+        """Links can be followed only where this process sees the folder; `..` is resolved anywhere."""
+        if not isinstance(self._delta, str):
+            return open_files(self._delta, root).root
+        scheme, separator, inside = strip_file_scheme(root).rpartition("://")
+        return f"{scheme}{separator}{posixpath.normpath(inside)}"
 
     def _is_delta(self, root: str) -> bool:
         try:
@@ -125,31 +149,6 @@ class NativeConverter:
         except Exception:  # a path without a table has many errors, one for each kind of server
             return False
         return True
-
-    def _list(self, root: str) -> list[FileEntry]:
-        """Files through SQL alone: Spark's own listing behind a temporary view."""
-        view = identifier(f"delta_maint_listing_{uuid.uuid4().hex}")
-        try:
-            self._sql(
-                f"CREATE TEMPORARY VIEW {view} USING binaryFile OPTIONS "
-                f"(path {string_literal(root)}, recursiveFileLookup 'true')"
-            )
-        except Exception as exc:
-            raise ConversionError(f"{root} cannot be listed: {telling_sentence(exc)}") from exc
-        try:
-            rows = self._sql(f"SELECT path, length, unix_millis(modificationTime) FROM {view}")
-        finally:
-            self._sql(f"DROP VIEW {view}")
-        base = _bare(root).rstrip("/") + "/"
-        found = []
-        for path, length, modified in rows:
-            inside = _bare(unquote(path)).removeprefix(base)
-            *folders, name = inside.split("/")
-            if not is_hidden_file(name) and not any(is_hidden_folder(f) for f in folders):
-                found.append(FileEntry(inside, int(length), int(modified)))
-        if not found:
-            raise ConversionError(f"[DELTA_EMPTY_DIRECTORY] No file found in the directory: {root}")
-        return sorted(found)
 
     def _partitions(
         self, request: ConvertRequest, files: Sequence[FileEntry]
@@ -168,8 +167,6 @@ class NativeConverter:
         for place, name in enumerate(names):
             values = {partition_pairs(folder)[place][1] for folder in folders}
             kind = declared.get(name) or infer_type(values)
-            # The native command cannot parse a timestamp column here.
-            kind = "string" if kind == "timestamp" and not declared.get(name) else kind
             for value in values:
                 stored_value(value, kind, column=name)
             columns.append(PartitionColumn(name, kind))
@@ -183,7 +180,7 @@ class NativeConverter:
         root: str,
     ) -> None:
         without = " NO STATISTICS" if request.statistics == "none" else ""
-        inside = ", ".join(f"{identifier(c.name)} {type_to_ddl(c.type_name)}" for c in columns)
+        inside = ", ".join(f"{identifier(c.name)} {_type_words(c.type_name)}" for c in columns)
         by = f" PARTITIONED BY ({inside})" if inside else ""
         try:
             self._sql(f"CONVERT TO DELTA {sql_target}{without}{by}")
@@ -205,20 +202,55 @@ class NativeConverter:
             files.remove_empty_folder(DELTA_LOG)
         return ""
 
-    def _verify(self, root: str, listed: int) -> int:
-        """Files in the table; the native command drops those without rows, never adds any."""
-        row = self._sql(f"DESCRIBE DETAIL delta.{identifier(root)}")[0]
-        found = int(row["numFiles"] if hasattr(row, "asDict") else row[DETAIL_NUM_FILES])
-        if found > listed:
-            raise ConversionError(
-                f"{root} is a Delta table of {found:,} files, but {listed:,} were listed: another "
-                "writer was at work, look at its history."
+    def _verified(self, plan: ConversionPlan) -> ConversionPlan:
+        """What the table says of itself: version 0 by this command, its files, and that rows come out."""
+        name = f"delta.{identifier(plan.root)}"
+        newest = self._sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]
+        found = int(newest[HISTORY_VERSION]), str(newest[HISTORY_OPERATION])
+        if found != (0, "CONVERT"):
+            raise ConversionRaceError(
+                f"[DELTA_CONCURRENT_WRITE] {plan.root} is a Delta table at version {found[0]} "
+                f"({found[1]}): another writer was at work, look at its history."
             )
-        return found
+        files = int(self._sql(f"DESCRIBE DETAIL {name}")[0][DETAIL_NUM_FILES])
+        rows = 0
+        if plan.statistics != "none":
+            rows = int(self._sql(f"SELECT count(*) FROM {name}")[0][0])
+        self._sql(f"SELECT * FROM {name} LIMIT 1")
+        warnings: tuple[str, ...] = ()
+        if files < plan.files:
+            warnings = (
+                f"{plan.files - files:,} of the {plan.files:,} files that were listed are not in "
+                "the table: files without rows, or in folders that the catalog does not know",
+            )
+        elif files > plan.files:
+            warnings = (f"the table has {files - plan.files:,} files that Spark does not list",)
+        return replace(plan, files=files, rows=rows, warnings=warnings)
+
+    def _register(self, request: ConvertRequest, root: str) -> None:
+        if request.register_as is None:
+            return
+        _, schema_name, table_name = request.register_as
+        self._sql(f"CREATE SCHEMA IF NOT EXISTS {qualified(SESSION_CATALOG, schema_name)}")
+        name = qualified(SESSION_CATALOG, schema_name, table_name)
+        try:
+            self._sql(f"CREATE TABLE {name} USING DELTA LOCATION {string_literal(root)}")
+        except Exception as exc:
+            raise ConversionError(
+                f"{root} is a Delta table now, but {schema_name}.{table_name} could not be "
+                f"declared for it: {telling_sentence(exc)}."
+            ) from exc
 
 
-def _preflight(files: Sequence[FileEntry]) -> list[RejectedFile]:
-    found = ((file, unfinished_reason(file)) for file in files)
+def _type_words(type_name: str) -> str:
+    """`timestamp` is a word of time travel to the command's own grammar, unless it is quoted."""
+    words = type_to_ddl(type_name)
+    return identifier(words) if words == "timestamp" else words
+
+
+def _preflight(files: Sequence[FileEntry], root: str) -> list[RejectedFile]:
+    on_disk = root.startswith(("/", "file:"))
+    found = ((file, unfit_reason(file, on_disk=on_disk)) for file in files)
     return [RejectedFile(f.path, reason, f.size_bytes) for f, reason in found if reason]
 
 
@@ -236,9 +268,13 @@ def _refuse_what_native_lacks(request: ConvertRequest) -> None:
             )
 
 
-def _bare(path: str) -> str:
-    return "/" + _SCHEME.sub("", path, count=1).lstrip("/")
-
-
-def _with(plan: ConversionPlan, **changes: Any) -> ConversionPlan:
-    return ConversionPlan(**{**plan.__dict__, **changes})
+def _schema(
+    columns: Sequence[tuple[str, str]], partitions: Sequence[PartitionColumn]
+) -> dict[str, Any]:
+    named = {column.name.lower() for column in partitions}
+    pairs = [pair for pair in columns if pair[0].lower() not in named]
+    pairs += [(column.name, column.type_name) for column in partitions]
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in pairs
+    ]
+    return {"type": "struct", "fields": fields if columns else []}
