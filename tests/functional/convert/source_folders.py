@@ -265,9 +265,14 @@ def partition_column_is_the_only_column_of_the_files(root: Path) -> None:
     put(root / "k=1" / "f.parquet", {"k": pa.array([1, 1], pa.int32())})
 
 
-@folder("t string", rows=6)
-def partition_text_with_a_raw_colon(root: Path) -> None:
+@folder("t string", native="error", error="DELTA_FAILED_READ_FILE_FOOTER")
+def partition_text_with_a_raw_colon_in_front(root: Path) -> None:
     by_value(root, "t", ["10:30", "11:30"])
+
+
+@folder("k int, t string", rows=6)
+def partition_text_with_a_raw_colon_further_down(root: Path) -> None:
+    by_value(root / "k=1", "t", ["10:30", "11:30"])
 
 
 @folder(native="error", error="DELTA_FAILED_READ_FILE_FOOTER")

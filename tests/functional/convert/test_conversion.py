@@ -410,20 +410,27 @@ def test_a_commit_that_landed_but_was_reported_failed_counts(
     assert rows(spark, f"delta.`{tmp_path}`") == [(0,), (1,), (2,)]
 
 
+@pytest.mark.parametrize("lacks", ["a file", "rows"])
 def test_a_table_that_does_not_verify_is_taken_back(
-    convert: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    convert: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
     put(tmp_path / "a.parquet", {"id": ids()})
+    put(tmp_path / "b.parquet", {"id": ids()})
     before = everything(tmp_path)
-    good = JvmDelta.committed
+    good = JvmDelta.commit
 
-    def wrong(self: JvmDelta, path: str) -> Any:
-        found = good(self, path)
-        return type(found)(found.version, found.files + 1, found.schema)
+    def wrong(self: JvmDelta, draft: Any, actions_file: str, **keys: Any) -> int:
+        lines = Path(actions_file).read_text().splitlines(keepends=True)
+        lines = lines[:1] if lacks == "a file" else [lines[0].replace('s\\":3', 's\\":2'), lines[1]]
+        Path(actions_file).write_text("".join(lines))
+        return good(self, draft, actions_file, **keys)
 
-    monkeypatch.setattr(JvmDelta, "committed", wrong)
-    with pytest.raises(ConversionError, match="the conversion was taken back"):
+    monkeypatch.setattr(JvmDelta, "commit", wrong)
+    with pytest.raises(ConversionError, match="the conversion was taken back") as caught:
         convert(path=tmp_path)
+    assert ("1 files" if lacks == "a file" else "5 rows where its files have 6") in str(
+        caught.value
+    )
     assert everything(tmp_path) == before
 
 
@@ -479,20 +486,74 @@ def test_footers_are_read_on_executors_that_do_not_have_this_package(
     assert [found["maxValues"]["id"] for found in stats(tmp_path)] == [2, 5, 8]
 
 
-def test_a_store_behind_hadoop_is_listed_and_read_through_it(
-    spark: Any, delta: JvmDelta, tmp_path: Path
+@pytest.fixture
+def store(spark: Any, delta: JvmDelta, tmp_path: Path) -> Any:
+    """A folder under the URI of a store: Hadoop's own view of other file systems answers for it."""
+
+    def mount(scheme: str) -> tuple[Any, str]:
+        session = Converter(spark, delta, tool_version="test")._spark
+        if scheme != "viewfs":
+            overload = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
+            session.conf.set(f"fs.{scheme}.impl", overload)
+        session.conf.set(f"fs.{scheme}.impl.disable.cache", "true")
+        session.conf.set("fs.viewfs.mounttable.lake.link./data", f"file://{tmp_path}")
+        return session, f"{scheme}://lake/data"
+
+    return mount
+
+
+def test_a_store_behind_hadoop_is_listed_read_and_taken_back_through_it(
+    delta: JvmDelta, store: Any, tmp_path: Path
 ) -> None:
-    """viewfs stands for every store that is not this machine's disk."""
-    data = tmp_path / "data"
-    by_value(data, "k", ["a b", "c%3Ad"])
-    session = Converter(spark, delta, tool_version="test")._spark
-    session.conf.set("fs.viewfs.mounttable.lake.link./data", f"file://{data}")
+    by_value(tmp_path / "rides", "k", ["a b", "c%3Ad"])
+    before = everything(tmp_path)
+    session, root = store("viewfs")
     converter = Converter(session, delta, tool_version="test")
-    plan = converter.convert(ConvertRequest(path="viewfs://lake/data"))
+    plan = converter.convert(ConvertRequest(path=f"{root}/rides"))
     assert (plan.files, plan.rows, plan.partitions) == (2, 6, 2)
-    found = spark.sql(f"select distinct k from delta.`{data}`").collect()
+    found = session.sql(f"select distinct k from delta.`{root}/rides`").collect()
     assert sorted(row[0] for row in found) == ["a b", "c:d"]
-    assert stats(data)[0]["minValues"] == {"id": 0}
+    assert stats(tmp_path / "rides")[0]["minValues"] == {"id": 0}
+    assert Undoer(session, JvmDelta(session)).undo(path=f"{root}/rides").outcome == "undone"
+    assert everything(tmp_path) == before
+
+
+def test_an_object_store_keeps_its_scheme_and_refuses_an_undo(
+    delta: JvmDelta, store: Any, tmp_path: Path
+) -> None:
+    by_value(tmp_path / "rides", "k", ["a b", "c%3Ad"])
+    (tmp_path / "empty").mkdir()
+    session, root = store("s3a")
+
+    def convert(**request: Any) -> ConversionPlan:
+        return Converter(
+            session, delta, tool_version="test", allowed_roots=("s3a://lake/data",)
+        ).convert(ConvertRequest(**request))
+
+    for path, words in (("empty", "DELTA_EMPTY_DIRECTORY"), ("nothing", "doesn't exist")):
+        with pytest.raises(ConversionError) as caught:
+            convert(path=f"{root}/{path}")
+        assert words in str(caught.value)
+        assert f"s3a://lake/data/{path}" in str(caught.value)
+    with pytest.raises(ConversionError, match="convert_roots"):
+        convert(path="s3a://other/data")
+    assert convert(path=f"{root}/rides", dry_run=True).root == "s3a://lake/data/rides"
+    plan = convert(
+        path=f"{root}/rides", mode="snapshot", snapshot_path=f"{root}/log", statistics="full"
+    )
+    assert plan.log_root == "s3a://lake/data/log"
+    paths = sorted(add["path"] for add in actions(tmp_path / "log")["add"])
+    assert paths == [
+        "s3a://lake/data/rides/k=a%20b/f.parquet",
+        "s3a://lake/data/rides/k=c%253Ad/f.parquet",
+    ]
+    assert session.sql(f"select sum(id) from delta.`{root}/log`").collect()[0][0] == 15
+    assert convert(path=f"{root}/rides").outcome == "converted"
+    assert convert(path=f"{root}/rides").outcome == "already_delta"
+    assert session.sql(f"select sum(id) from delta.`{root}/rides`").collect()[0][0] == 15
+    with pytest.raises(UndoError, match="is on s3a, where a folder is not renamed in one step"):
+        Undoer(session, JvmDelta(session)).undo(path=f"{root}/rides")
+    assert (tmp_path / "rides" / "_delta_log" / f"{0:020}.json").exists()
 
 
 # -- snapshot, names, the way back ------------------------------------------------------------

@@ -35,6 +35,8 @@ UNITS_PER_MILLISECOND = {"milliseconds": 1, "microseconds": 1_000}
 INTEGER_ORDER = ("byte", "short", "integer", "long")
 # Numbers whose order no writer ever got wrong.
 PLAIN_ORDER = ("INT32", "INT64", "BOOLEAN")
+# json.dumps makes an encoder for every call that is not all defaults.
+quoted = json.JSONEncoder(ensure_ascii=False).encode
 _PARQUET_MR = re.compile(r"parquet-mr version (\d+)\.(\d+)")
 
 
@@ -198,7 +200,7 @@ def bounds_text(
             return _timestamp_texts(kind, min(lows), max(highs), is_legacy)
         if kind in ("string", "binary?"):
             return (
-                json.dumps(min(low.decode() for low in lows)[:string_prefix], ensure_ascii=False),
+                quoted(min(low.decode() for low in lows)[:string_prefix]),
                 _max_string_text(max(high.decode() for high in highs), string_prefix),
             )
     except (UnicodeDecodeError, OverflowError, ValueError, TypeError):
@@ -329,7 +331,7 @@ def _decimal_texts(kind: str, lows: list[Any], highs: list[Any]) -> tuple[str, s
 def _date_texts(low: int, high: int, is_legacy: bool) -> tuple[str | None, str | None]:
     if is_legacy and low < FIRST_GREGORIAN_DAY:
         return None, None
-    return json.dumps(date_text(low)), json.dumps(date_text(high))
+    return quoted(date_text(low)), quoted(date_text(high))
 
 
 def _timestamp_texts(
@@ -341,11 +343,11 @@ def _timestamp_texts(
         return None, None
     is_utc = name == "timestamp"
     return (
-        json.dumps(timestamp_text(low // per_millisecond, is_utc=is_utc)),
-        json.dumps(timestamp_text(high // per_millisecond, is_utc=is_utc)),
+        quoted(timestamp_text(low // per_millisecond, is_utc=is_utc)),
+        quoted(timestamp_text(high // per_millisecond, is_utc=is_utc)),
     )
 
 
 def _max_string_text(text: str, prefix: int) -> str | None:
     cut = cut_max_string(text, prefix)
-    return None if cut is None else json.dumps(cut, ensure_ascii=False)
+    return None if cut is None else quoted(cut)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_one_line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 @dataclass(frozen=True)
 class AddFile:
@@ -32,7 +34,7 @@ def add_line(file: AddFile) -> str:
     }
     if file.stats is not None:
         action["stats"] = file.stats
-    return json.dumps({"add": action}, ensure_ascii=False, separators=(",", ":"))
+    return _one_line({"add": action})
 
 
 def metadata_line(
@@ -46,9 +48,9 @@ def metadata_line(
     action = {
         "id": table_id,
         "format": {"provider": "parquet", "options": {}},
-        "schemaString": json.dumps(schema, ensure_ascii=False, separators=(",", ":")),
+        "schemaString": _one_line(schema),
         "partitionColumns": list(partition_columns),
         "configuration": dict(configuration),
         "createdTime": created_ms,
     }
-    return json.dumps({"metaData": action}, ensure_ascii=False, separators=(",", ":"))
+    return _one_line({"metaData": action})

@@ -110,6 +110,10 @@ def unfit_reason(entry: FileEntry, *, on_disk: bool) -> str | None:
         return "empty (0 bytes)"
     if entry.path.endswith(UNFINISHED_SUFFIXES):
         return "its name says that it is still being written"
+    if ":" in entry.path.partition("/")[0] and "://" not in entry.path:
+        return (
+            "a colon in the first part of its path, which Delta takes for a URI's scheme: rename it"
+        )
     if on_disk and ":" in entry.path.rpartition("/")[2]:
         return "its name holds a colon, with which Spark cannot open a file on a disk: rename it"
     return None

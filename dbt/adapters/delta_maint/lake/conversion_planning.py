@@ -9,7 +9,8 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -146,14 +147,19 @@ class Planner:
         if widened_columns(schema):
             configuration = {**configuration, "delta.enableTypeWidening": "true"}
         draft = self._draft(schema, partitions, configuration, settings.statistics)
-        check_readable(self._spark, footers, paths, labels, draft.schema, partitions)
         reached("schema")
-        writer = ActionsWriter(self._spark, self._source.files, draft, settings)
-        again = writer.unread_leaves(footers)
-        if again:
-            footers.close()
-            footers = self._read_footers(entries, listing, {**options, "wanted": again})
-        self._actions_file = writer.write(entries, lambda n: stored[kept[n]], footers)
+        with ThreadPoolExecutor(1) as pool:
+            # Spark looks at the data while this process writes the actions.
+            looking = pool.submit(
+                check_readable, self._spark, footers, paths, labels, draft.schema, partitions
+            )
+            try:
+                writer, footers = self._write_actions(
+                    draft, settings, entries, footers, listing, options, lambda n: stored[kept[n]]
+                )
+            finally:
+                looking.result()
+        assert self._actions_file is not None
         good = [n for n in range(len(entries)) if n not in footers.bad]
         plan = ConversionPlan(
             target=self._source.label,
@@ -183,6 +189,24 @@ class Planner:
         return Prepared(
             replace(plan, warnings=tuple(self._warnings)), listing, draft, self._actions_file
         )
+
+    def _write_actions(
+        self,
+        draft: DraftTable,
+        settings: ActionSettings,
+        entries: list[FileEntry],
+        footers: Footers,
+        listing: Listing,
+        options: dict[str, Any],
+        values_of: Callable[[int], Sequence[str | None]],
+    ) -> tuple[ActionsWriter, Footers]:
+        writer = ActionsWriter(self._spark, self._source.files, draft, settings)
+        again = writer.unread_leaves(footers)
+        if again:
+            footers.close()
+            footers = self._read_footers(entries, listing, {**options, "wanted": again})
+        self._actions_file = writer.write(entries, values_of, footers)
+        return writer, footers
 
     def list_again(self) -> Listing:
         return self._list()
@@ -233,10 +257,11 @@ class Planner:
                 f"that the log does not know ({shown}): move them away, or set "
                 "accept_vacuum_loss: true."
             )
+        way_out = "write them anew" if must_fail else "set on_bad_file: skip"
         raise ConversionError(
             f"[DELTA_FAILED_READ_FILE_FOOTER] {len(rejected):,} file(s) in "
-            f"{self._source.files.root} are not readable parquet: {shown}"
-            f"{f'; and {more:,} more' if more > 0 else ''}. Remove them, or set on_bad_file: skip."
+            f"{self._source.files.root} cannot be part of a Delta table: {shown}"
+            f"{f'; and {more:,} more' if more > 0 else ''}. Remove them, or {way_out}."
         )
 
     # -- schema and draft ---------------------------------------------------------------------

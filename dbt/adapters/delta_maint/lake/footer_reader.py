@@ -24,6 +24,7 @@ FooterRow = tuple[int, int, int, int, "list[Any] | None", "str | None"]
 # Schema text, Spark's own schema if the writer left it, leaf columns, leaves read, first file.
 FooterSchema = tuple[str, "str | None", "list[Any]", "list[int]", int]
 
+FILES_PER_TURN = 16
 TAIL_BYTES = 64 * 1024
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
@@ -36,9 +37,12 @@ def read_footers(
     reader = FooterBatch(options, open_tail)
     threads = options.get("threads", 1)
     if threads > 1 and len(files) > 1:
+        # A task of its own for every file would cost as much as a footer that is in memory.
+        size = max(1, min(FILES_PER_TURN, len(files) // threads))
+        turns = [files[at : at + size] for at in range(0, len(files), size)]
         with ThreadPoolExecutor(threads) as pool:
-            footers = pool.map(reader.load, files)
-            rows = [reader.row(number, footer) for number, footer in footers]
+            read = pool.map(lambda turn: [reader.load(file) for file in turn], turns)
+            rows = [reader.row(number, footer) for turn in read for number, footer in turn]
     else:
         rows = [reader.row(*reader.load(file)) for file in files]
     return reader.schemas, rows

@@ -92,8 +92,8 @@ class NativeConverter:
         if rejected and not request.dry_run:
             shown = "; ".join(f"{file.path}: {file.reason}" for file in rejected[:20])
             raise ConversionError(
-                f"[DELTA_FAILED_READ_FILE_FOOTER] {len(rejected):,} file(s) in {root} are not "
-                f"readable parquet: {shown}. Remove them; on_bad_file: skip needs engine: footer."
+                f"[DELTA_FAILED_READ_FILE_FOOTER] {len(rejected):,} file(s) in {root} cannot "
+                f"be part of a Delta table: {shown}. Remove them; on_bad_file: skip needs engine: footer."
             )
         if not rejected:
             plan = replace(plan, schema=_schema(folder.columns(), columns))

@@ -94,7 +94,7 @@ def _summary(plan: ConversionPlan) -> Iterable[str]:
 
 def _left_out(plan: ConversionPlan) -> Iterable[str]:
     if plan.rejected:
-        yield f"  left out: {len(plan.rejected):,} file(s) that are not readable parquet"
+        yield f"  left out: {len(plan.rejected):,} file(s) that cannot be part of the table"
         for file in plan.rejected[:SHOWN_FILES]:
             yield f"    {file.path}: {file.reason}"
         if len(plan.rejected) > SHOWN_FILES:
