@@ -145,12 +145,71 @@ class TestSizes:
         assert sum(abs(size / TARGET - 1) <= 0.3 for size in big) / len(big) >= 0.95
         assert lake.difference(SOURCE, f"select * from {SCHEMA}.skewed") == 0
 
+    @pytest.mark.parametrize(
+        ("name", "query"),
+        [
+            # Values whose rows are of very different length, met in the order of the values.
+            (
+                "lengths",
+                "select id, cast(id div 20000 as int) as p, "
+                "substr(repeat(sha2(cast(id as string), 512), 6), 1, 5 + 100 * cast(id div 20000 as int)) as s "
+                "from range(0, 120000, 1, 6)",
+            ),
+            # One value with nearly everything, and values far smaller than a file.
+            (
+                "lopsided",
+                "select id, if(id % 50 = 0, id % 2500, 1) as p, sha1(cast(id as string)) as s "
+                "from range(0, 120000, 1, 3)",
+            ),
+            # A key kept once: rows are shuffled, sorted and filtered before they are written.
+            (
+                "deduplicated",
+                "select * except (n) from (select id % 60000 as id, cast(id % 4 as int) as p, "
+                "sha1(cast(id as string)) as s, row_number() over (partition by id % 60000 "
+                "order by id) as n from range(0, 120000, 1, 8)) where n = 1",
+            ),
+            # One input task, whose rows a generator multiplies.
+            (
+                "generated",
+                "select id, cast(id % 3 as int) as p, sha1(cast(id as string)) as s "
+                "from (select explode(sequence(1, 90000)) as id)",
+            ),
+        ],
+    )
+    def test_a_first_write_of_any_distribution_is_near_its_target(
+        self, lake: Lake, name: str, query: str
+    ) -> None:
+        written = lake.create(name, query)
+        per_value: dict[Any, list[int]] = {}
+        for file in written.files:
+            per_value.setdefault(file.partition, []).append(file.bytes)
+        big = [size for sizes in per_value.values() if sum(sizes) > 2 * TARGET for size in sizes]
+        assert len(big) > 5
+        told = (written.prepared.choice, written.prepared.calibration, sorted(big))
+        assert sum(abs(size / TARGET - 1) <= 0.3 for size in big) / len(big) >= 0.85, told
+        assert lake.difference(query, f"select * from {SCHEMA}.{name}") == 0
+
     def test_rebalance_bounds_the_largest_file(self, lake: Lake) -> None:
         for _ in range(2):
             written = lake.create("rebalanced", SOURCE, mode=Mode.REBALANCE)
         assert written.prepared.choice.way is Way.REBALANCE
         assert max(file.bytes for file in written.files) <= 2 * TARGET
         assert lake.difference(SOURCE, f"select * from {SCHEMA}.rebalanced") == 0
+
+    @pytest.mark.parametrize("repartition", ["hash", "round_robin"])
+    @pytest.mark.parametrize("mode", [Mode.EXACT, Mode.REBALANCE])
+    def test_both_kinds_of_repartition_write_the_same_rows(
+        self, lake: Lake, repartition: str, mode: Mode
+    ) -> None:
+        written = lake.create(
+            f"dealt_{repartition}_{mode.value}", f"{SOURCE} where p < 3", repartition=repartition, mode=mode
+        )  # fmt: skip
+        if mode is Mode.EXACT:
+            rows = [file.rows for file in written.files if file.partition == ("0",)]
+            assert len(rows) > 2
+            assert max(rows) <= 1.1 * min(rows)
+        name = f"{SCHEMA}.dealt_{repartition}_{mode.value}"
+        assert lake.difference(f"{SOURCE} where p < 3", f"select * from {name}") == 0
 
     def test_rows_that_are_alike_are_still_spread(self, lake: Lake) -> None:
         query = (
@@ -200,7 +259,7 @@ class TestSizes:
             assert sum(file.rows for file in written.files) == count
 
     def test_thousands_of_values_share_tasks(self, lake: Lake) -> None:
-        values = 5_000 if ALL else 1_000
+        values = 5_000
         query = f"select id, cast(id % {values} as int) as p from range({3 * values})"
         prepared = lake.prepare("many", query, mode=Mode.EXACT)
         assert prepared.placement is not None
@@ -283,6 +342,7 @@ class TestPlans:
             ]
             == "range"
         )
+        assert max(file.bytes for file in written.files) <= 1.5 * TARGET
         overlaps = lake.spark.sql(
             "select count(*) from (select low, lag(high) over (partition by p order by low) as before "
             "from (select p, input_file_name() as f, min(id) as low, max(id) as high "
@@ -291,8 +351,16 @@ class TestPlans:
         assert overlaps == 0
 
     def test_a_query_that_is_not_deterministic_is_evaluated_once(self, lake: Lake) -> None:
-        query = f"select *, rand() as r from {SCHEMA}.source"
-        assert lake.prepare("random", query).choice.way is Way.REBALANCE
+        thinned = lake.prepare("random", f"{SOURCE} where rand() < 0.5")
+        assert thinned.choice.way is Way.REBALANCE
+        # Chance fills a column here: the rows are the same ones, so they can be counted.
+        coloured = lake.create("coloured", f"select *, uuid() as u from {SCHEMA}.source")
+        assert (coloured.prepared.choice.way, coloured.prepared.choice.is_staged) == (
+            Way.EXACT,
+            False,
+        )
+        assert sum(file.rows for file in coloured.files) == 160_000
+        assert max(file.bytes for file in coloured.files) <= 1.5 * TARGET
         evaluated = lake.spark.sparkContext.accumulator(0)
 
         @F.udf("int")
@@ -304,9 +372,12 @@ class TestPlans:
             "c", counted.asNondeterministic()("n")
         )
         written = lake.create("random", frame, mode=Mode.EXACT)
-        assert written.prepared.choice.is_staged
         assert evaluated.value == 3000
         assert sum(file.rows for file in written.files) == 3000
+        staged = lake.create("random_rows", frame.where("c >= 0 and rand() < 2"), mode=Mode.EXACT)
+        assert staged.prepared.choice.is_staged
+        assert evaluated.value == 6000
+        assert sum(file.rows for file in staged.files) == 3000
 
     @pytest.mark.parametrize(
         ("conf", "value"),
@@ -344,6 +415,35 @@ class TestPlans:
             f"select max(id) - min(id) + 1 - count(*) from {SCHEMA}.chunks group by input_file_name()"
         ).collect()
         assert all(row[0] == 0 for row in ranges)
+
+
+class TestProgress:
+    def test_a_long_write_says_how_far_it_is(self, lake: Lake) -> None:
+        from dbt.adapters.delta_maint.lake.progress import told_progress
+
+        told: list[str] = []
+        enough = threading.Event()
+
+        def tell(line: str) -> None:
+            told.append(line)
+            if len(told) >= 2:
+                enough.set()
+
+        def write() -> None:
+            context.setJobGroup("progress", "a write of many tasks")
+            waiting = F.udf(lambda number: __import__("time").sleep(0.1) or number, "long")
+            frame = lake.spark.range(0, 60, 1, 60).select(waiting("id"))
+            frame.write.format("delta").saveAsTable(f"{SCHEMA}.slow")
+
+        context = lake.spark.sparkContext
+        with told_progress(lake.spark, "progress", tell, first_after=0.5, then_every=0.5):
+            write()
+        assert enough.is_set()
+        assert all(line.endswith("of 60 tasks done") for line in told), told
+        with told_progress(lake.spark, "progress", tell, first_after=60):
+            count = len(told)
+            lake.spark.range(10).count()
+        assert len(told) == count
 
 
 class TestRows:
@@ -510,11 +610,32 @@ class TestMerge:
         off = Preparation(lake.spark, WritePolicy(Mode.OFF), target, mark).merge(columns, "merge")
         assert off.choice.way is Way.PLAIN
 
+    def test_deltas_own_bins_hold_whole_blocks(self, lake: Lake) -> None:
+        """Six equal blocks of about 0.4 MiB, one of five times as much, bins of 1 MiB."""
+        frame = (
+            lake.spark.range(0, 7 * 2600, 1, 7)
+            .selectExpr("id", "explode(sequence(1, if(id >= 15600, 5, 1))) as n")
+            .selectExpr("n", "sha2(concat(id, '-', n), 512) as token")
+        )
+        # Two blocks fill a bin of 1 MiB; the large one is not split.
+        lake.spark.conf.set("spark.databricks.delta.optimizeWrite.enabled", "true")
+        lake.spark.conf.set("spark.databricks.delta.optimizeWrite.binSize", "1")
+        try:
+            frame.write.format("delta").saveAsTable(f"{SCHEMA}.bins")
+        finally:
+            lake.spark.conf.unset("spark.databricks.delta.optimizeWrite.enabled")
+            lake.spark.conf.unset("spark.databricks.delta.optimizeWrite.binSize")
+        rows = lake.spark.sql(
+            f"select count(*) as rows from {SCHEMA}.bins group by input_file_name() order by 1"
+        ).collect()
+        assert [row[0] for row in rows] == [5200, 5200, 5200, 13000]
+
     def test_optimize_is_never_touched(self, lake: Lake) -> None:
         lake.create("optimized", SOURCE, target_bytes=64 * KIB)
-        lake.spark.sql(f"optimize {SCHEMA}.optimized")
-        version = last_committed_version(lake.spark)
-        assert version is not None
         location = table_location(lake.spark, schema=SCHEMA, name="optimized")
-        files = added_files(read_commit(lake.spark, location, version))
-        assert len(files) == len({file.partition for file in files})
+        for statement in ("optimize {}", "optimize {} zorder by (id)"):
+            lake.spark.sql(statement.format(f"{SCHEMA}.optimized"))
+            version = last_committed_version(lake.spark)
+            assert version is not None
+            files = added_files(read_commit(lake.spark, location, version))
+            assert len(files) == len({file.partition for file in files}) > 1

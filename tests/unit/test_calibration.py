@@ -9,10 +9,10 @@ from dbt.adapters.delta_maint.core.calibration import (
     SizedFile,
     Source,
     fingerprint,
-    from_sample,
     from_schema,
     from_table,
     shuffle_ratio,
+    size_error,
 )
 
 MIB = 1024**2
@@ -21,7 +21,7 @@ PRINT = "abc"
 
 
 def write(*files: SizedFile, **changes: object) -> PastWrite:
-    known = {"fingerprint": PRINT, "source": "sample", "estimated_bytes_per_row": 100.0}
+    known = {"fingerprint": PRINT, "source": "sample"}
     return PastWrite(**{**known, "files": files, **changes})  # type: ignore[arg-type]
 
 
@@ -51,11 +51,12 @@ def test_commits_are_added_until_they_hold_enough_rows() -> None:
     past = [
         write(SizedFile((), 1_000, 10)),
         write(SizedFile((), 9_000_000, 150_000)),
-        write(SizedFile((), 1, 1_000_000)),
+        write(SizedFile((), 9_000_000, 1_000_000)),
     ]
     found = calibrate([], past)
     assert found is not None
-    assert found.bytes_per_row == pytest.approx(9_001_000 / 150_010)
+    # The first is all footer, the last is not needed any more.
+    assert found.bytes_per_row == pytest.approx(9_000_000 / 150_000)
 
 
 def test_a_table_written_by_others_speaks_as_a_whole() -> None:
@@ -73,39 +74,31 @@ def test_a_table_without_rows_says_nothing() -> None:
     assert calibrate([SizedFile((), 500, 0)], []) is None
 
 
-def test_a_miss_corrects_the_next_write_once() -> None:
+def test_a_miss_is_made_once_and_told() -> None:
     """Old files at 100 bytes per row, new rows at 80: the second write expects 80 and stays there."""
-    live = [SizedFile((), 1_000_000, 10_000)]
-    first = calibrate(live, [])
-    assert first is not None
-    missed = write(
-        fingerprint=PRINT,
-        source=Source.TABLE.value,
-        estimated_bytes_per_row=first.estimated_bytes_per_row,
-    )
-    past = PastWrite(**{**missed.__dict__, "files": (SizedFile(("x",), 80_000, 1_000),)})
-    found = calibrate([SizedFile(("x",), 10 * MIB, 100_000)], [past])
+    missed = write(SizedFile((), 8 * MIB, 8 * MIB // 80), expected_bytes=10 * MIB)
+    found = calibrate([SizedFile((), 100 * MIB, MIB)], [missed])
     assert found is not None
-    assert found.source is Source.PARTITION  # another source: not corrected by that miss
-    assert found.correction == 1.0
-    again = PastWrite(**{**past.__dict__, "source": Source.PARTITION.value})
-    corrected = calibrate([SizedFile(("x",), 10 * MIB, 100_000)], [again])
-    assert corrected is not None
-    assert corrected.correction == pytest.approx(0.8)
-    assert corrected.estimated_bytes_per_row == pytest.approx(80)
+    assert found.bytes_per_row == pytest.approx(80, rel=0.01)
+    assert size_error([missed], PRINT) == pytest.approx(-0.2)
+    assert size_error([missed], "other") is None
 
 
-def test_a_correction_is_bounded() -> None:
-    past = write(SizedFile(("x",), 100, 100), source="partition values")
-    found = calibrate([SizedFile(("x",), 10 * MIB, 100_000)], [past])
+def test_values_with_rows_of_other_sizes_do_not_spoil_each_other() -> None:
+    """A day with small rows, then one with large rows: each is believed for itself."""
+    small = write(SizedFile(("small",), 4 * MIB, 400_000))
+    large = write(SizedFile(("large",), 4 * MIB, 4_000))
+    found = calibrate([*small.files, *large.files], [small, large])
     assert found is not None
-    assert found.correction == 0.5
+    assert found.of(("small",)) == pytest.approx(4 * MIB / 400_000)
+    assert found.of(("large",)) == pytest.approx(4 * MIB / 4_000)
 
 
-def test_a_dictionary_is_not_charged_to_every_row_of_a_sample() -> None:
-    found = from_sample(half_bytes=600_000, half_rows=50_000, full_bytes=700_000, full_rows=100_000)
-    assert found.bytes_per_row == pytest.approx(2.0)
-    assert from_sample(half_bytes=0, half_rows=0, full_bytes=900, full_rows=3).bytes_per_row == 300
+def test_small_files_say_what_a_row_adds_to_their_footer() -> None:
+    past = [write(*(SizedFile((), 3_000 + 10 * rows, rows) for rows in (10, 200, 5_000)))]
+    found = calibrate([], past)
+    assert found is not None
+    assert found.bytes_per_row == pytest.approx(10)
 
 
 def test_the_schema_is_the_last_resort() -> None:
@@ -126,11 +119,17 @@ def test_the_fingerprint_changes_with_codec_type_and_order_only() -> None:
         ([4 * MIB] * 5, 4.0),  # files half the target: twice the ratio
         ([8 * MIB] * 5, 2.0),
         ([40 * MIB] * 5, 1.0),  # at most one halving per run
-        ([1000] * 5, 2.0),  # small values say nothing
+        ([8 * MIB] * 5 + [MIB], 2.0),  # the rest of a value says nothing
     ],
 )
 def test_the_shuffle_ratio_follows_what_the_last_write_gave(sizes: list[int], ratio: float) -> None:
     files = [SizedFile((), size, 10) for size in sizes]
     past = write(*files, mode="rebalance", target_bytes=TARGET, shuffle_ratio=2.0)
     assert shuffle_ratio([past], fingerprint=PRINT, mode="rebalance") == pytest.approx(ratio)
+    assert shuffle_ratio([past], fingerprint=PRINT, mode="delta") is None
+
+
+def test_values_that_fill_no_file_do_not_move_the_shuffle_ratio() -> None:
+    files = [SizedFile((str(value),), 3 * MIB, 10) for value in range(20)]
+    past = write(*files, mode="delta", target_bytes=TARGET, shuffle_ratio=2.0)
     assert shuffle_ratio([past], fingerprint=PRINT, mode="delta") == 2.0

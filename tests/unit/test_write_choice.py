@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,10 @@ def chosen(
 
 
 HEAVY = QueryFacts(scan_bytes=LARGE, heavy_operators=("SortMergeJoin",))
+STAGED = QueryFacts(
+    scan_bytes=LARGE, heavy_operators=("MapInPandas",), has_history=False, may_multiply=True
+)
+SHUFFLED = QueryFacts(scan_bytes=LARGE, heavy_operators=("a shuffle",), has_stages=True)
 RANDOM = QueryFacts(scan_bytes=LARGE, is_deterministic=False)
 BY_DAY = QueryFacts(scan_bytes=LARGE, sort=(SortColumn("Day"),))
 
@@ -50,6 +55,18 @@ BY_DAY = QueryFacts(scan_bytes=LARGE, sort=(SortColumn("Day"),))
     [
         ({}, Way.EXACT, "counting is cheap"),
         ({"facts": HEAVY}, Way.REBALANCE, "counting first would repeat SortMergeJoin"),
+        ({"facts": SHUFFLED}, Way.EXACT, "after the query's last shuffle"),
+        ({"facts": replace(SHUFFLED, reads_target=True)}, Way.REBALANCE, "would repeat"),
+        ({"facts": replace(SHUFFLED, random_columns=("id",))}, Way.REBALANCE, "would repeat"),
+        ({"facts": STAGED}, Way.EXACT, "MapInPandas: computed once, then counted"),
+        ({"facts": replace(STAGED, has_history=True)}, Way.REBALANCE, "repeat MapInPandas"),
+        ({"facts": replace(STAGED, scan_bytes=MIB)}, Way.EXACT, "computed once"),
+        ({"by": "", "clustered_by": ("id",)}, Way.EXACT, "clustering columns"),
+        (
+            {"facts": QueryFacts(scan_bytes=MIB), "by": "", "clustered_by": ("id",)},
+            Way.COALESCE,
+            "",
+        ),
         ({"facts": RANDOM}, Way.REBALANCE, "not deterministic"),
         ({"facts": QueryFacts(scan_bytes=MIB)}, Way.REBALANCE, "1 MiB of input"),
         ({"facts": HEAVY, "mode": Mode.EXACT}, Way.EXACT, "asked for"),

@@ -46,6 +46,7 @@ def test_everything_can_be_set() -> None:
         optimized_write="auto",
         target_file_size="32 MiB",
         write_order="day",
+        liquid_clustered_by=["day", "payload.kind"],
         sorted_query="within",
         write_repartition="round_robin",
         min_write_tasks=4,
@@ -53,7 +54,7 @@ def test_everything_can_be_set() -> None:
         merged_partition_factor=1,
     )
     assert found == WritePolicy(
-        Mode.AUTO, 32 * 1024**2, ("day",), "within", "round_robin", 0.3, 1.0, 4
+        Mode.AUTO, 32 * 1024**2, ("day",), ("day",), "within", "round_robin", 0.3, 1.0, 4
     )
 
 

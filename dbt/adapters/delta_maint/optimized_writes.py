@@ -80,7 +80,12 @@ def plan(adapter: Any, request: WriteRequest) -> PlannedWrite | None:
         handle = adapter.connections.get_thread_connection().handle
         handle.mark_thread()
         header = _run_header(handle.spark, request)
-        prepared = prepare(handle.spark, policy, request)
+
+        def tell(line: str) -> None:
+            logger.info("planning {}: {}", request.relation.render(), line)
+
+        with told_progress(handle.spark, handle.job_group, tell):
+            prepared = prepare(handle.spark, policy, request)
         seconds = time.monotonic() - started
         logger.debug(
             "{}: {} ({}), planned in {:.2f} s",
@@ -120,9 +125,9 @@ def prepare(spark: Any, policy: WritePolicy, request: WriteRequest) -> PreparedW
     preparation = Preparation(spark, policy, target, mark)
     if request.kind == "create" or request.kind in ROW_STRATEGIES:
         return preparation.rows(_rows(spark, policy, request))
-    schema = spark.table(request.relation.render()).schema
-    columns = [(field.name, field.dataType.simpleString()) for field in schema.fields]
-    return preparation.merge(columns, request.kind)
+    table = spark.table(request.relation.render())
+    columns = [(field.name, field.dataType.simpleString()) for field in table.schema.fields]
+    return preparation.merge(columns, request.kind, table=table)
 
 
 def run(adapter: Any, planned: PlannedWrite, sql: str) -> DeltaMaintResponse:
@@ -213,6 +218,7 @@ def _run_header(spark: Any, request: WriteRequest) -> bool:
 def numbers(prepared: PreparedWrite, result: WriteOutcome) -> dict[str, Any]:
     """For run_results.json."""
     calibration = prepared.calibration
+    expected = prepared.placement.bytes if prepared.placement else 0
     return {
         "mode": prepared.choice.way.value,
         "reason": prepared.choice.reason,
@@ -224,4 +230,5 @@ def numbers(prepared: PreparedWrite, result: WriteOutcome) -> dict[str, Any]:
         "largest_bytes": result.largest_bytes,
         "bytes_per_row": round(calibration.bytes_per_row, 2) if calibration else None,
         "bytes_per_row_source": calibration.source.value if calibration else None,
+        "size_error_percent": round(100 * (result.bytes / expected - 1), 1) if expected else None,
     }

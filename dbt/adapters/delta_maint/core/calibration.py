@@ -2,8 +2,8 @@
 
 Order: files of the same partition value, recent commits of this model, the whole table, a sample of the
 query's rows, the schema. Facts written under another codec or schema say nothing about the next file and
-are not used. What was chosen is recorded with the commit; the next write compares it with that commit's
-own files and corrects itself by the factor it was off.
+are not used. What was chosen is recorded with the commit. The next write believes that commit's own files
+before anything else, so a miss is made once; how far off it was is told.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ PartitionValues = tuple[str | None, ...]
 TELLING_BYTES = 1024**2
 TELLING_FRACTION = 0.25
 TELLING_ROWS = 100_000
-MAX_CORRECTION = 2.0
 DEFAULT_SHUFFLE_RATIO = 2.0
 SHUFFLE_RATIO_RANGE = (1.0, 12.0)
 
@@ -56,32 +55,30 @@ class PastWrite:
 
     fingerprint: str
     source: str
-    # Before correction.
-    estimated_bytes_per_row: float
     files: tuple[SizedFile, ...]
     mode: str = ""
     target_bytes: int = 0
     shuffle_ratio: float | None = None
     salt: str = ""
+    # Of the whole commit, where the plan knew its rows.
+    expected_bytes: float | None = None
 
     @property
-    def bytes_per_row(self) -> float | None:
-        return _bytes_per_row(self.files)
+    def size_error(self) -> float | None:
+        """Bytes written over bytes expected, less one."""
+        if not self.expected_bytes:
+            return None
+        return sum(file.bytes for file in self.files) / self.expected_bytes - 1
 
 
 @dataclass(frozen=True)
 class Calibration:
     source: Source
     bytes_per_row: float
-    correction: float = 1.0
     per_value: Mapping[PartitionValues, float] = field(default_factory=dict)
 
     def of(self, partition: PartitionValues) -> float:
         return self.per_value.get(partition, self.bytes_per_row)
-
-    @property
-    def estimated_bytes_per_row(self) -> float:
-        return self.bytes_per_row / self.correction
 
 
 def fingerprint(*, codec: str, columns: Sequence[tuple[str, str]], order: Sequence[str]) -> str:
@@ -97,58 +94,36 @@ def from_table(
     fingerprint: str,
     target_bytes: int,
 ) -> Calibration | None:
-    """What the table's own files say, or None when they say nothing; `past_writes` newest first."""
+    """What the table's own files say, or None when they say nothing; `past_writes` newest first.
+
+    Each of our commits made its files from the rows of one run, so the newest ones are believed before the
+    rest of the table.
+    """
     if past_writes and past_writes[0].fingerprint != fingerprint:
         return None
     comparable = [write for write in past_writes if write.fingerprint == fingerprint]
+    recent = _recent(comparable, target_bytes)
     live = [file for file in live_files if file.rows > 0]
-    recent = _recent(comparable)
-    whole = _bytes_per_row(live)
-    per_value = _per_value(live, target_bytes)
-    if recent is not None:
-        source, base = Source.COMMITS, recent
-    elif whole is not None:
-        source, base = Source.TABLE, whole
-    else:
-        return None
-    if per_value:
-        source = Source.PARTITION
-    factor = correction(comparable, source)
-    return Calibration(
-        source,
-        base * factor,
-        factor,
-        {partition: size * factor for partition, size in per_value.items()},
-    )
+    per_value = _per_value([*live, *recent], target_bytes)
+    for source, files in ((Source.COMMITS, recent), (Source.TABLE, live)):
+        base = _bytes_per_row(_telling(files, target_bytes)) or _bytes_added_per_row(files)
+        if base is not None:
+            return Calibration(Source.PARTITION if per_value else source, base, per_value)
+    return None
 
 
-def correction(past_writes: Sequence[PastWrite], source: Source) -> float:
-    """Measured over estimated, of the last write that used the same source.
-
-    Old files stay in a table for ever, so an estimate from all of them stays off by the same factor. An
-    estimate from the newest commits corrects itself.
-    """
-    if source not in (Source.TABLE, Source.PARTITION):
-        return 1.0
+def size_error(past_writes: Sequence[PastWrite], fingerprint: str) -> float | None:
+    """How far the last comparable write was from what it expected."""
     for write in past_writes:
-        measured = write.bytes_per_row
-        if write.source == source.value and measured and write.estimated_bytes_per_row > 0:
-            factor = measured / write.estimated_bytes_per_row
-            return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, factor))
-    return 1.0
+        if write.fingerprint == fingerprint and write.size_error is not None:
+            return write.size_error
+    return None
 
 
-def from_sample(*, half_bytes: int, half_rows: int, full_bytes: int, full_rows: int) -> Calibration:
-    """From the same sample written twice, once by half: what the second half added is what a row costs.
-
-    A dictionary is paid once per file; in a sample it would count many times too much.
-    """
-    whole = full_bytes / max(1, full_rows)
-    added_rows = full_rows - half_rows
-    if added_rows <= 0 or half_rows <= 0:
-        return Calibration(Source.SAMPLE, max(whole, 0.01))
-    added = (full_bytes - half_bytes) / added_rows
-    return Calibration(Source.SAMPLE, max(added, whole / 4, 0.01))
+def from_sample(
+    bytes_per_row: float, per_value: Mapping[PartitionValues, float] | None = None
+) -> Calibration:
+    return Calibration(Source.SAMPLE, max(bytes_per_row, 0.01), per_value or {})
 
 
 _TYPE_BYTES = {
@@ -183,40 +158,62 @@ def from_schema(column_types: Iterable[str]) -> Calibration:
     return Calibration(Source.SCHEMA, max(total, 1.0))
 
 
-def shuffle_ratio(past_writes: Sequence[PastWrite], *, fingerprint: str, mode: str) -> float:
-    """Shuffled bytes per byte on disk for a write that Spark or Delta sizes by shuffled bytes.
+def shuffle_ratio(past_writes: Sequence[PastWrite], *, fingerprint: str, mode: str) -> float | None:
+    """Shuffled bytes per byte on disk for a write that Spark or Delta sizes by shuffled bytes; None if unknown.
 
     Fed back: the ratio of the last such write, corrected by how far its larger files missed the target.
     """
-    low, high = SHUFFLE_RATIO_RANGE
     for write in past_writes:
         if write.mode != mode or write.shuffle_ratio is None or write.fingerprint != fingerprint:
             continue
-        sizes = [file.bytes for file in write.files]
-        full = [size for size in sizes if size >= write.target_bytes / 4]
-        # Values smaller than the target make small files whatever the ratio.
+        full = [file.bytes for file in _of_cut_values(write)]
         if len(full) < 3 or not write.target_bytes:
             return write.shuffle_ratio
         step = write.target_bytes / statistics.median(full)
-        return min(high, max(low, write.shuffle_ratio * min(2.0, max(0.5, step))))
-    return DEFAULT_SHUFFLE_RATIO
+        return possible_ratio(write.shuffle_ratio * min(2.0, max(0.5, step)))
+    return None
 
 
-def _recent(writes: Sequence[PastWrite]) -> float | None:
-    """Newest commits until they hold enough rows to be telling."""
+def possible_ratio(ratio: float) -> float:
+    low, high = SHUFFLE_RATIO_RANGE
+    return min(high, max(low, ratio))
+
+
+def _of_cut_values(write: PastWrite) -> list[SizedFile]:
+    """Files of values that need several: a smaller value makes a smaller file whatever the ratio.
+
+    The last piece of a value is a rest, so pieces far below the target say nothing either.
+    """
+    totals: dict[PartitionValues, int] = {}
+    for file in write.files:
+        totals[file.partition] = totals.get(file.partition, 0) + file.bytes
+    return [
+        file
+        for file in write.files
+        if totals[file.partition] > 1.5 * write.target_bytes
+        and file.bytes >= write.target_bytes / 4
+    ]
+
+
+def _recent(writes: Sequence[PastWrite], target_bytes: int) -> list[SizedFile]:
+    """Files of the newest commits, until those that are telling hold enough rows."""
     files: list[SizedFile] = []
     for write in writes:
-        files += write.files
-        if sum(file.rows for file in files) >= TELLING_ROWS:
+        files += [file for file in write.files if file.rows > 0]
+        if sum(file.rows for file in _telling(files, target_bytes)) >= TELLING_ROWS:
             break
-    return _bytes_per_row(files)
+    return files
+
+
+def _telling(files: Iterable[SizedFile], target_bytes: int) -> list[SizedFile]:
+    telling = min(TELLING_BYTES, TELLING_FRACTION * target_bytes)
+    return [file for file in files if file.bytes >= telling]
 
 
 def _per_value(files: Sequence[SizedFile], target_bytes: int) -> dict[PartitionValues, float]:
-    telling = min(TELLING_BYTES, TELLING_FRACTION * target_bytes)
     groups: dict[PartitionValues, list[SizedFile]] = {}
-    for file in files:
-        if file.partition and file.bytes >= telling:
+    for file in _telling(files, target_bytes):
+        if file.partition:
             groups.setdefault(file.partition, []).append(file)
     found = {partition: _bytes_per_row(group) for partition, group in groups.items()}
     return {partition: size for partition, size in found.items() if size is not None}
@@ -225,7 +222,23 @@ def _per_value(files: Sequence[SizedFile], target_bytes: int) -> dict[PartitionV
 def _bytes_per_row(files: Iterable[SizedFile]) -> float | None:
     rows = size = 0
     for file in files:
-        if file.rows > 0:
-            rows += file.rows
-            size += file.bytes
+        rows += file.rows
+        size += file.bytes
     return size / rows if rows and size else None
+
+
+def _bytes_added_per_row(files: Sequence[SizedFile]) -> float | None:
+    """Of small files: what a row adds to the footer that every file has, where their sizes tell it.
+
+    >>> files = [SizedFile((), 1_000 + 10 * rows, rows) for rows in (10, 100, 500)]
+    >>> round(_bytes_added_per_row(files), 1)
+    10.0
+    """
+    average = _bytes_per_row(files)
+    if average is None or max(f.rows for f in files) < 4 * min(f.rows for f in files):
+        return average
+    mean_rows = statistics.fmean(file.rows for file in files)
+    mean_bytes = statistics.fmean(file.bytes for file in files)
+    spread = sum((file.rows - mean_rows) ** 2 for file in files)
+    slope = sum((f.rows - mean_rows) * (f.bytes - mean_bytes) for f in files) / spread
+    return min(average, max(slope, average / 4))

@@ -1,9 +1,10 @@
 """How a write gets its files: the choice, and the sentence that explains it.
 
 Exact placement needs the rows per partition value before the write. The counting pass reads only the
-partition columns, so it is cheap as long as nothing else has to be computed for it; where it is not, Spark's
-rebalance sizes the files while it shuffles. A query whose rows could differ from one evaluation to the
-next is evaluated once. A query that sorts its rows keeps its order unless the user says otherwise.
+partition columns, so it is cheap as long as nothing else has to be computed for it. A query that shuffles
+its rows is computed once up to its last shuffle and counted from there; where there is nothing to start
+from, Spark's rebalance sizes the files while it shuffles. A query whose rows could differ from one
+evaluation to the next is evaluated once. A query that sorts its rows keeps its order unless the user says otherwise.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class WritePolicy:
     mode: Mode = Mode.AUTO
     target_bytes: int | None = None
     write_order: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] = ()
     sorted_query: str = "skip"
     repartition: str = "hash"
     small_partition_factor: float = 0.5
@@ -68,6 +70,15 @@ class QueryFacts:
     is_deterministic: bool = True
     # The operators that make counting as expensive as the query itself.
     heavy_operators: tuple[str, ...] = ()
+    # It shuffles, so what it computes before its last shuffle need not be computed again.
+    has_stages: bool = False
+    # Columns whose values differ from one evaluation to the next, while the rows stay the same.
+    random_columns: tuple[str, ...] = ()
+    reads_target: bool = False
+    # Generators, products of tables and functions can make many rows out of few.
+    may_multiply: bool = False
+    # The table has files that tell how large a row is.
+    has_history: bool = True
     scan_bytes: int = 0
     # None: the query does not sort. Empty: it sorts, by something that is not a column of its result.
     sort: tuple[SortColumn, ...] | None = None
@@ -75,6 +86,12 @@ class QueryFacts:
     @property
     def is_heavy(self) -> bool:
         return bool(self.heavy_operators)
+
+    @property
+    def can_share_stages(self) -> bool:
+        """A query that reads its own target stays whole: Delta has to see what it reads."""
+        is_stable = self.is_deterministic and not self.random_columns
+        return self.has_stages and is_stable and not self.reads_target
 
 
 @dataclass(frozen=True)
@@ -90,6 +107,8 @@ class Choice:
     reason: str
     # The query's rows are materialised once, before they are counted.
     is_staged: bool = False
+    # The query runs up to its last shuffle before it is counted, and from there when it is written.
+    shares_stages: bool = False
     keeps_order: bool = False
 
 
@@ -112,9 +131,9 @@ def choose(
             told = ", ".join(column.name for column in facts.sort) or "an expression"
             return Choice(Way.CAP, f"the query is ordered by {told}", keeps_order=True)
     choice = (
-        _partitioned(policy, facts, capabilities, target_bytes)
+        _partitioned(policy, facts, target_bytes)
         if partition_columns
-        else _unpartitioned(policy, facts, capabilities)
+        else _unpartitioned(policy, facts, target_bytes)
     )
     return _possible(choice, capabilities)
 
@@ -126,30 +145,36 @@ def choose_merge(policy: WritePolicy, capabilities: Capabilities, operation: str
     return _delta(capabilities, f"{operation} is written by Delta")
 
 
-def _partitioned(
-    policy: WritePolicy, facts: QueryFacts, capabilities: Capabilities, target_bytes: int
-) -> Choice:
+def _partitioned(policy: WritePolicy, facts: QueryFacts, target_bytes: int) -> Choice:
     if policy.mode is Mode.REBALANCE:
         return Choice(Way.REBALANCE, "asked for")
     if policy.mode is Mode.EXACT:
         if not facts.is_deterministic:
             return Choice(Way.EXACT, "asked for; not deterministic: evaluated once", is_staged=True)
-        return Choice(Way.EXACT, "asked for")
+        return Choice(Way.EXACT, "asked for", shares_stages=facts.can_share_stages)
     if not facts.is_deterministic:
         return Choice(Way.REBALANCE, "the query is not deterministic: evaluated once")
-    if facts.is_heavy:
-        operators = ", ".join(facts.heavy_operators)
-        return Choice(Way.REBALANCE, f"counting first would repeat {operators}")
-    if 0 < facts.scan_bytes < TRIVIAL_FRACTION * target_bytes and not policy.write_order:
+    is_trivial = 0 < facts.scan_bytes < TRIVIAL_FRACTION * target_bytes
+    if is_trivial and not policy.write_order and not facts.may_multiply:
         size = format_bytes(facts.scan_bytes)
         return Choice(Way.REBALANCE, f"{size} of input: one file per partition value")
+    if facts.can_share_stages:
+        return Choice(Way.EXACT, "counted after the query's last shuffle", shares_stages=True)
+    if facts.is_heavy:
+        operators = ", ".join(facts.heavy_operators)
+        if not facts.has_history and not facts.random_columns:
+            return Choice(Way.EXACT, f"{operators}: computed once, then counted", is_staged=True)
+        return Choice(Way.REBALANCE, f"counting first would repeat {operators}")
     return Choice(Way.EXACT, "counting is cheap")
 
 
-def _unpartitioned(policy: WritePolicy, facts: QueryFacts, capabilities: Capabilities) -> Choice:
+def _unpartitioned(policy: WritePolicy, facts: QueryFacts, target_bytes: int) -> Choice:
     is_costly = facts.is_heavy or not facts.is_deterministic
     if policy.mode is Mode.REBALANCE:
         return Choice(Way.REBALANCE, "asked for")
+    is_small = 0 < facts.scan_bytes < target_bytes
+    if policy.clustered_by and not (policy.write_order or is_costly or is_small):
+        return Choice(Way.EXACT, "placed by its clustering columns")
     if policy.write_order and (policy.mode is Mode.EXACT or not is_costly):
         return Choice(Way.EXACT, "placed by write_order", is_staged=is_costly)
     if policy.mode is Mode.EXACT:

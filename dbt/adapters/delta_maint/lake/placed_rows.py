@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.placement import Placement, TaskLookup
+from dbt.adapters.delta_maint.core.range_cuts import KeyRange, key_ranges
 from dbt.adapters.delta_maint.core.sql_text import identifier
 from dbt.adapters.delta_maint.core.write_choice import SortColumn
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 # Percentiles asked of the counting pass: a value that is cut is cut at some of these.
-RANGE_STEPS = 100
-MAX_CUTS = 2_000
+RANGE_STEPS = 400
+MAX_RANGES_IN_A_QUERY = 2_000
 _POSITION_BITS = 33
 _POSITION = "__delta_maint_position"
 _NOT_HASHABLE = ("map", "variant", "void", "object", "geometry", "geography")
@@ -43,17 +44,18 @@ def place_rows(
     keys: Sequence[Column],
     *,
     salt: Column | None = None,
-    cuts: Mapping[int, Sequence[float]] | None = None,
+    cuts: Mapping[int, Sequence[KeyRange]] | None = None,
     range_key: Column | None = None,
 ) -> DataFrame:
     """`salt` spreads the rows of a cut value over its tasks; `cuts` do so by ranges of `range_key`."""
     lookup = placement.lookup()
     hashed = value_hash(keys)
     slot = _slot(lookup, hashed)
+    salt = hash_salt(frame) if salt is None else salt
     if cuts and range_key is not None:
-        offset = _range_offset(lookup, placement, slot, cuts, range_key)
+        offset = _range_offset(lookup, placement, slot, cuts, range_key, salt)
     else:
-        offset = _hash_offset(lookup, slot, hash_salt(frame) if salt is None else salt)
+        offset = _hash_offset(lookup, slot, salt)
     first = _int_array(lookup.first_task)[slot]
     return frame.repartitionById(placement.tasks, (first + offset).cast("int"))
 
@@ -90,14 +92,18 @@ def sort_in_tasks(
     return frame.sortWithinPartitions(*columns) if columns else frame
 
 
-def hash_salt(frame: DataFrame) -> Column:
-    """A number from the row itself, so that a repeated task sends every row where it went before."""
+def hash_salt(frame: DataFrame, *, without: Sequence[str] = ()) -> Column:
+    """A number from the row itself, so that a repeated task sends every row where it went before.
+
+    `without` names the columns that a repeated task may fill with something else.
+    """
     from pyspark.sql import functions as F
 
     hashable = [
         column(field.name)
         for field in frame.schema.fields
-        if not any(word in field.dataType.simpleString() for word in _NOT_HASHABLE)
+        if field.name not in without
+        and not any(word in field.dataType.simpleString() for word in _NOT_HASHABLE)
     ]
     return F.xxhash64(*hashable) if hashable else position_salt()
 
@@ -139,22 +145,20 @@ def range_steps(key: Column) -> Column:
     from pyspark.sql import functions as F
 
     return F.percentile_approx(
-        key, [step / RANGE_STEPS for step in range(1, RANGE_STEPS)], F.lit(1_000)
+        key, [step / RANGE_STEPS for step in range(1, RANGE_STEPS)], F.lit(5_000)
     )
 
 
 def choose_cuts(
     placement: Placement, steps: Mapping[int, Sequence[float] | None]
-) -> dict[int, list[float]]:
-    """For every value that is cut, the percentiles that part it into as many pieces as it has files."""
-    found: dict[int, list[float]] = {}
+) -> dict[int, list[KeyRange]]:
+    """For every value that is cut, the ranges that its files share."""
+    found: dict[int, list[KeyRange]] = {}
     for placed in placement.values:
         known = steps.get(placed.value.key)
-        if placed.files == 1 or not known:
-            continue
-        at = [round(piece * RANGE_STEPS / placed.files) - 1 for piece in range(1, placed.files)]
-        found[placed.value.key] = [known[min(max(index, 0), len(known) - 1)] for index in at]
-    return found if sum(map(len, found.values())) <= MAX_CUTS else {}
+        if placed.files > 1 and known:
+            found[placed.value.key] = key_ranges(known, placed.files)
+    return found if sum(map(len, found.values())) <= MAX_RANGES_IN_A_QUERY else {}
 
 
 def _slot(lookup: TaskLookup, hashed: Column) -> Column:
@@ -178,21 +182,27 @@ def _range_offset(
     lookup: TaskLookup,
     placement: Placement,
     slot: Column,
-    cuts: Mapping[int, Sequence[float]],
+    cuts: Mapping[int, Sequence[KeyRange]],
     key: Column,
+    salt: Column,
 ) -> Column:
     from pyspark.sql import functions as F
 
     offset: Any = None
     for placed in placement.values:
-        points = cuts.get(placed.value.key)
-        if not points:
+        ranges = cuts.get(placed.value.key)
+        if not ranges:
             continue
-        above = F.lit(0)
-        for point in points:
-            above = above + F.coalesce((key >= F.lit(float(point))).cast("int"), F.lit(0))
+        inside: Any = F.lit(0)
+        for part in ranges[1:]:
+            inside = inside + F.coalesce(
+                (key >= F.lit(float(part.start or 0))).cast("int"), F.lit(0)
+            )
+        first = _int_array([part.first for part in ranges])[inside]
+        if any(part.files > 1 for part in ranges):
+            first = first + F.pmod(salt, _int_array([part.files for part in ranges])[inside])
         is_here = slot == F.lit(lookup.table.slot(placed.value.key))
-        offset = F.when(is_here, above) if offset is None else offset.when(is_here, above)
+        offset = F.when(is_here, first) if offset is None else offset.when(is_here, first)
     return F.lit(0) if offset is None else offset.otherwise(F.lit(0))
 
 

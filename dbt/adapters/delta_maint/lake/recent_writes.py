@@ -10,7 +10,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dbt.adapters.delta_maint.core.calibration import PastWrite, SizedFile
+from dbt.adapters.delta_maint.core.calibration import (
+    TELLING_BYTES,
+    TELLING_FRACTION,
+    PastWrite,
+    SizedFile,
+)
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, read_mark
 
 LOOK_BACK = 20
@@ -27,9 +32,15 @@ def recent_writes(spark: Any, location: str) -> list[PastWrite]:
         write = past_write(actions)
         if write is not None:
             found.append(write)
-        if len(found) == OWN_COMMITS:
+        if len(found) >= OWN_COMMITS and any(is_telling(write) for write in found):
             break
     return found
+
+
+def is_telling(write: PastWrite) -> bool:
+    """Small commits say little about a large one: then older commits are asked as well."""
+    telling = min(TELLING_BYTES, TELLING_FRACTION * (write.target_bytes or TELLING_BYTES))
+    return any(file.bytes >= telling for file in write.files)
 
 
 def past_write(actions: Sequence[dict[str, Any]]) -> PastWrite | None:
@@ -43,12 +54,12 @@ def past_write(actions: Sequence[dict[str, Any]]) -> PastWrite | None:
     return PastWrite(
         fingerprint=str(told["fingerprint"]),
         source=str(told.get("source", "")),
-        estimated_bytes_per_row=float(told.get("bytes_per_row") or 0),
         files=tuple(added_files(actions)),
         mode=str(told.get("mode", "")),
         target_bytes=int(told.get("target_bytes") or 0),
         shuffle_ratio=told.get("shuffle_ratio"),
         salt=str(told.get("salt") or ""),
+        expected_bytes=told.get("expected_bytes"),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbt.adapters.delta_maint.core.calibration import Calibration
+from dbt.adapters.delta_maint.core.calibration import Calibration, PartitionValues
 from dbt.adapters.delta_maint.core.placement import ValueRows
 from dbt.adapters.delta_maint.lake.placed_rows import range_steps, value_hash
 
@@ -15,13 +16,37 @@ if TYPE_CHECKING:
 RangeSteps = dict[int, Sequence[float] | None]
 
 
+@dataclass(frozen=True)
+class CountedRows:
+    """Rows per partition value, and how the values' hashes, labels and percentiles are."""
+
+    keys: tuple[int, ...]
+    rows: tuple[int, ...]
+    partitions: tuple[PartitionValues, ...]
+    steps: RangeSteps
+
+    @property
+    def total(self) -> int:
+        return sum(self.rows)
+
+    def sized(self, calibration: Calibration) -> list[ValueRows]:
+        return [
+            ValueRows(
+                key,
+                rows,
+                calibration.of(partition),
+                "/".join("null" if value is None else str(value) for value in partition),
+            )
+            for key, rows, partition in zip(self.keys, self.rows, self.partitions, strict=True)
+        ]
+
+
 def count_values(
     frame: DataFrame,
     keys: Sequence[Column],
-    calibration: Calibration,
     *,
     range_key: Column | None = None,
-) -> tuple[list[ValueRows], RangeSteps]:
+) -> CountedRows:
     """Rows of every partition value and, with `range_key`, its percentiles within the value."""
     from pyspark.sql import functions as F
 
@@ -36,16 +61,13 @@ def count_values(
         *[F.col(name).cast("string") for name in names],
         *counted.columns[len(names) :],
     ).toArrow()
-    values: list[ValueRows] = []
-    steps: RangeSteps = {}
-    for row in shown.to_pylist():
-        partition = tuple(row[name] or None for name in names)
-        label = "/".join("null" if value is None else str(value) for value in partition)
-        values.append(
-            ValueRows(int(row["key"]), int(row["rows"]), calibration.of(partition), label)
-        )
-        steps[int(row["key"])] = row.get("steps")
-    return values, steps
+    found = shown.to_pylist()
+    return CountedRows(
+        keys=tuple(int(row["key"]) for row in found),
+        rows=tuple(int(row["rows"]) for row in found),
+        partitions=tuple(tuple(row[name] or None for name in names) for row in found),
+        steps={int(row["key"]): row.get("steps") for row in found},
+    )
 
 
 def count_tasks(frame: DataFrame) -> dict[int, int]:

@@ -17,6 +17,7 @@ from dbt.adapters.delta_maint.core.sizes import target_file_bytes
 from dbt.adapters.delta_maint.core.table import Snapshot
 from dbt.adapters.delta_maint.lake import placed_rows
 from dbt.adapters.delta_maint.lake.inventory import read_snapshot
+from dbt.adapters.delta_maint.lake.query_facts import reads_table
 from dbt.adapters.delta_maint.lake.recent_writes import recent_writes
 from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
@@ -74,6 +75,9 @@ class WriteTarget:
                 keys.append(F.expr(expression))
         return keys
 
+    def is_read_by(self, frame: DataFrame) -> bool:
+        return self.location is not None and reads_table(frame, self.location)
+
     def past_writes(self, spark: SparkSession) -> list[PastWrite]:
         return recent_writes(spark, self.location) if self.location else []
 
@@ -86,7 +90,9 @@ class WriteTarget:
         target_bytes: int,
     ) -> Calibration | None:
         """From our own recent commits; only a table that has none is read as a whole."""
-        live: list[SizedFile] = [file for write in past for file in write.files]
+        live: list[SizedFile] = [
+            file for write in past if write.fingerprint == fingerprint for file in write.files
+        ]
         if not past and self.location and 0 < self.table_files <= MAX_FILES_TO_READ:
             live = [
                 SizedFile(file.partition, file.size_bytes, file.num_records or 0)

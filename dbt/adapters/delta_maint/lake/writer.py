@@ -14,11 +14,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.calibration import (
+    DEFAULT_SHUFFLE_RATIO,
     Calibration,
     PastWrite,
+    Source,
     fingerprint,
     from_schema,
+    possible_ratio,
     shuffle_ratio,
+    size_error,
 )
 from dbt.adapters.delta_maint.core.placement import PlacementPolicy, place
 from dbt.adapters.delta_maint.core.row_cap import plan_cap
@@ -35,6 +39,11 @@ from dbt.adapters.delta_maint.lake import placed_rows, query_facts, row_sample, 
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.row_counts import count_tasks, count_values
+from dbt.adapters.delta_maint.lake.shuffle_size import (
+    SAMPLE_ROWS,
+    sampled_shuffle_bytes,
+    shuffle_bytes_per_row,
+)
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 
 if TYPE_CHECKING:
@@ -75,7 +84,13 @@ class Preparation:
         """Rows that are written as they come: a new table, or an insert of any kind."""
         keys = self._target.partition_keys(frame)
         bare = query_facts.unarranged(frame, keeps_sort=False)
-        facts = query_facts.inspect(frame, query_facts.count_frame(bare, keys))
+        facts = query_facts.inspect(frame, bare, keys)
+        if facts.is_heavy:
+            facts = replace(
+                facts,
+                reads_target=self._target.is_read_by(frame),
+                has_history=self._target.table_files > 0,
+            )
         choice = choose(
             self._policy,
             facts,
@@ -86,6 +101,8 @@ class Preparation:
         staged = None
         if choice.is_staged:
             bare = frame = staged = frame.persist()
+        elif choice.shares_stages:
+            bare = frame = query_facts.evaluated(bare)
         try:
             prepared = self._carry_out(choice, self._query(frame, bare, keys, facts))
         except BaseException:
@@ -95,13 +112,26 @@ class Preparation:
         prepared.staged = staged
         return prepared
 
-    def merge(self, columns: Sequence[tuple[str, str]], operation: str) -> PreparedWrite:
-        """MERGE stays Delta's own; its writer gets a bin that gives files of the target size."""
+    def merge(
+        self, columns: Sequence[tuple[str, str]], operation: str, *, table: DataFrame | None = None
+    ) -> PreparedWrite:
+        """MERGE stays Delta's own; its writer gets a bin that gives files of the target size.
+
+        `table` is what the rows that are written look like.
+        """
         choice = choose_merge(self._policy, query_facts.capabilities(self._spark), operation)
         if choice.way is Way.PLAIN:
             return PreparedWrite(choice, self._target_bytes, write_settings.PLACED)
         written = fingerprint(codec=self._codec, columns=columns, order=())
-        return PreparedWrite(choice, self._target_bytes, self._bins(choice, written))
+        known = shuffle_ratio(self._history(), fingerprint=written, mode=Way.DELTA.value)
+        if known is None and table is not None and self._target.table_bytes > self._target_bytes:
+            calibration = self._target.calibrate(
+                self._spark, self._history(), fingerprint=written, target_bytes=self._target_bytes
+            )
+            shuffled = sampled_shuffle_bytes(table) if calibration is not None else None
+            if calibration is not None and shuffled is not None:
+                known = possible_ratio(shuffled / calibration.bytes_per_row)
+        return PreparedWrite(choice, self._target_bytes, self._bins(choice, written, known))
 
     # -- ways ---------------------------------------------------------------------------------
 
@@ -109,20 +139,23 @@ class Preparation:
         if choice.way is Way.PLAIN:
             return self._prepared(choice, query.frame, write_settings.PLACED)
         if choice.way is Way.DELTA:
-            return self._prepared(choice, query.frame, self._bins(choice, query.written))
-        may_look = choice.is_staged or (query.facts.is_deterministic and not query.facts.is_heavy)
-        calibration = self._calibrate(query, may_look=may_look)
+            known = shuffle_ratio(self._history(), fingerprint=query.written, mode=choice.way.value)
+            if known is None and query.facts.is_deterministic and not query.facts.is_heavy:
+                known = self._sampled_ratio(self._calibrate(choice, query))
+            return self._prepared(choice, query.frame, self._bins(choice, query.written, known))
         if choice.way is Way.EXACT:
-            return self._exact(choice, query, calibration)
+            return self._exact(choice, query)
         if choice.way is Way.REBALANCE:
-            return self._rebalance(choice, query, calibration)
-        return self._in_order(choice, query, calibration)
+            return self._rebalance(choice, query, self._calibrate(choice, query))
+        return self._in_order(choice, query)
 
-    def _exact(self, choice: Choice, query: _Query, calibration: Calibration) -> PreparedWrite:
+    def _exact(self, choice: Choice, query: _Query) -> PreparedWrite:
         by_range = None
         if query.order:
             by_range = placed_rows.range_key(query.frame, query.order[0].name)
-        values, steps = count_values(query.bare, query.keys, calibration, range_key=by_range)
+        counted = count_values(query.bare, query.keys, range_key=by_range)
+        calibration = self._calibrate(choice, query, rows=counted.total)
+        values = counted.sized(calibration)
         policy = PlacementPolicy(
             target_bytes=self._target_bytes,
             small_partition_factor=self._policy.small_partition_factor,
@@ -131,15 +164,18 @@ class Preparation:
         )
         if len(values) > policy.max_values:
             reason = f"{len(values):,} partition values, more than {policy.max_values:,}"
-            return self._rebalance(Choice(Way.REBALANCE, reason), query, calibration)
+            return self._rebalance(
+                replace(choice, way=Way.REBALANCE, reason=reason), query, calibration
+            )
         placement = place(values, policy)
-        cuts = placed_rows.choose_cuts(placement, steps) if by_range is not None else {}
+        cuts = placed_rows.choose_cuts(placement, counted.steps) if by_range is not None else {}
         salt = "range" if cuts else self._salt()
+        by_hash = placed_rows.hash_salt(query.frame, without=query.facts.random_columns)
         placed = placed_rows.place_rows(
             query.frame,
             placement,
             query.keys,
-            salt=placed_rows.position_salt() if salt == "position" else None,
+            salt=placed_rows.position_salt() if salt == "position" else by_hash,
             cuts=cuts,
             range_key=by_range,
         )
@@ -148,7 +184,14 @@ class Preparation:
         settings = {
             **write_settings.PLACED,
             **self._cap(rows * calibration.source.cap_slack),
-            **self._marked(choice, query.written, calibration, placement.files, salt=salt),
+            **self._marked(
+                choice,
+                query.written,
+                calibration,
+                placement.files,
+                salt=salt,
+                expected_bytes=round(placement.bytes),
+            ),
         }
         prepared = self._prepared(choice, placed, settings, calibration)
         prepared.placement, prepared.planned_files = placement, placement.files
@@ -156,7 +199,8 @@ class Preparation:
 
     def _rebalance(self, choice: Choice, query: _Query, calibration: Calibration) -> PreparedWrite:
         way = Way.REBALANCE.value
-        ratio = shuffle_ratio(self._history(), fingerprint=query.written, mode=way)
+        known = shuffle_ratio(self._history(), fingerprint=query.written, mode=way)
+        ratio = known or self._sampled_ratio(calibration) or DEFAULT_SHUFFLE_RATIO
         reducers = write_settings.rebalance_reducers(
             scan_bytes=query.facts.scan_bytes, target_bytes=self._target_bytes, ratio=ratio
         )
@@ -178,20 +222,28 @@ class Preparation:
         }
         return self._prepared(choice, placed, settings, calibration)
 
-    def _in_order(self, choice: Choice, query: _Query, calibration: Calibration) -> PreparedWrite:
+    def _in_order(self, choice: Choice, query: _Query) -> PreparedWrite:
         """Without a shuffle, except for chunks: rows stay in the order the query gives them."""
         frame = query_facts.unarranged(query.frame, keeps_sort=True)
+        is_counted = choice.way in (Way.CHUNKS, Way.COALESCE)
+        rows_per_task = count_tasks(frame) if is_counted else {}
+        total_rows = sum(rows_per_task.values())
+        calibration = self._calibrate(choice, query, rows=total_rows)
         max_rows = math.ceil(self._target_bytes / calibration.bytes_per_row)
+        if not calibration.source.is_measured:
+            # A cap from a guess may be far too low: it is there for the worst case only.
+            max_rows = math.ceil(max_rows * calibration.source.cap_slack)
         files: int | None = None
+        expected: int | None = None
+        if is_counted:
+            expected = round(total_rows * calibration.bytes_per_row)
         if choice.way is Way.CHUNKS:
-            rows_per_task = count_tasks(frame)
-            total_rows = sum(rows_per_task.values())
             files = max(1, round(total_rows * calibration.bytes_per_row / self._target_bytes))
             max_rows = math.ceil(total_rows / files * calibration.source.cap_slack)
             frame = placed_rows.place_chunks(frame, rows_per_task, files)
         elif choice.way is Way.COALESCE:
             plan = plan_cap(
-                list(count_tasks(frame).values()),
+                list(rows_per_task.values()),
                 bytes_per_row=calibration.bytes_per_row,
                 target_bytes=self._target_bytes,
                 cores=self._cores,
@@ -204,14 +256,14 @@ class Preparation:
         settings = {
             **write_settings.PLACED,
             **self._cap(max_rows),
-            **self._marked(choice, query.written, calibration, files),
+            **self._marked(choice, query.written, calibration, files, expected_bytes=expected),
         }
         prepared = self._prepared(choice, frame, settings, calibration)
         prepared.planned_files = files
         return prepared
 
-    def _bins(self, choice: Choice, written: str) -> dict[str, str]:
-        ratio = shuffle_ratio(self._history(), fingerprint=written, mode=Way.DELTA.value)
+    def _bins(self, choice: Choice, written: str, known_ratio: float | None) -> dict[str, str]:
+        ratio = known_ratio or DEFAULT_SHUFFLE_RATIO
         partitions = self._spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
         return {
             **write_settings.delta_bins(
@@ -229,8 +281,12 @@ class Preparation:
         self, frame: DataFrame, bare: DataFrame, keys: Sequence[Column], facts: QueryFacts
     ) -> _Query:
         order: tuple[SortColumn, ...] = ()
-        if self._policy.write_order:
-            order = tuple(SortColumn(name) for name in self._policy.write_order)
+        offered = {name.lower() for name in frame.columns}
+        named = self._policy.write_order or tuple(
+            name for name in self._policy.clustered_by if name.lower() in offered
+        )
+        if named:
+            order = tuple(SortColumn(name) for name in named)
         elif facts.sort and self._policy.sorted_query == "within":
             order = facts.sort
         columns = tuple((f.name, f.dataType.simpleString()) for f in frame.schema.fields)
@@ -239,8 +295,9 @@ class Preparation:
         )
         return _Query(frame, bare, tuple(keys), facts, order, columns, written)
 
-    def _calibrate(self, query: _Query, *, may_look: bool) -> Calibration:
-        """The table's own files, else the query's own rows, else the schema."""
+    def _calibrate(self, choice: Choice, query: _Query, *, rows: int = 0) -> Calibration:
+        """The table's own files, else the query's own rows, else the schema; `rows` if they are counted."""
+        facts = query.facts
         known = self._target.calibrate(
             self._spark,
             self._history(),
@@ -249,12 +306,41 @@ class Preparation:
         )
         if known is not None:
             return known
-        if may_look:
-            self._sample = row_sample.sample_rows(query.bare)
-            measured = row_sample.measure(self._sample, self._codec)
-            if measured is not None:
-                return measured
-        return from_schema(kind for _, kind in query.columns)
+        is_at_hand = choice.is_staged or choice.shares_stages
+        measured = None
+        if is_at_hand or (facts.is_deterministic and not facts.is_heavy):
+            measured = self._measured(query, rows)
+        return measured or from_schema(kind for _, kind in query.columns)
+
+    def _measured(self, query: _Query, rows: int) -> Calibration | None:
+        """Columns that would be other ones in the write are not looked at, but guessed by their types."""
+        from pyspark.errors import UnsupportedOperationException
+
+        unseen = query.facts.random_columns
+        looked_at = query.bare.drop(*unseen) if unseen else query.bare
+        if not looked_at.columns:
+            return None
+        try:
+            self._sample = row_sample.sample_rows(
+                looked_at, query.keys, row_bytes=query.facts.scan_bytes / rows if rows else 0.0
+            )
+        except UnsupportedOperationException:  # Arrow has no such type
+            return None
+        guessed = [kind for name, kind in query.columns if name in unseen]
+        return row_sample.measure(
+            self._sample,
+            row_sample.ParquetStyle(self._codec, has_int96_timestamps=self._has_int96_timestamps),
+            target_bytes=self._target_bytes,
+            extra_bytes_per_row=from_schema(guessed).bytes_per_row if guessed else 0.0,
+        )
+
+    def _sampled_ratio(self, calibration: Calibration) -> float | None:
+        """From the rows that were looked at for their size on disk, if any were."""
+        if self._sample is None or calibration.source is not Source.SAMPLE:
+            return None
+        rows = row_sample.without_keys(self._sample).slice(0, SAMPLE_ROWS)
+        shuffled = shuffle_bytes_per_row(rows)
+        return shuffled and possible_ratio(shuffled / calibration.bytes_per_row)
 
     def _history(self) -> list[PastWrite]:
         if self._past is None:
@@ -263,6 +349,8 @@ class Preparation:
 
     def _salt(self) -> str:
         """Rows too much alike for a hash are known from the sample, or from the write before."""
+        if self._policy.repartition == "round_robin":
+            return "position"
         if self._sample is not None:
             return "position" if row_sample.has_few_distinct_rows(self._sample) else "hash"
         past = self._history()
@@ -271,6 +359,11 @@ class Preparation:
     @property
     def _codec(self) -> str:
         return str(self._spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
+
+    @property
+    def _has_int96_timestamps(self) -> bool:
+        kind = self._spark.conf.get("spark.sql.parquet.outputTimestampType", "INT96")
+        return str(kind).upper() == "INT96"
 
     # -- results ------------------------------------------------------------------------------
 
@@ -310,7 +403,8 @@ class Preparation:
         }
         if calibration is not None:
             details["source"] = calibration.source.value
-            details["bytes_per_row"] = round(calibration.estimated_bytes_per_row, 4)
-            details["correction"] = round(calibration.correction, 4)
+            details["bytes_per_row"] = round(calibration.bytes_per_row, 4)
+            error = size_error(self._history(), written)
+            details["last_size_error"] = None if error is None else round(error, 4)
         told = {key: value for key, value in details.items() if value not in (None, "")}
         return {CONF: replace(mark, details={**mark.details, **told}).text()}

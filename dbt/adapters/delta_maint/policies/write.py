@@ -42,6 +42,7 @@ def write_policy(get: Callable[[str], Any], *, session_says_on: bool = False) ->
         mode=mode,
         target_bytes=_target_bytes(get("target_file_size")),
         write_order=_names("write_order", get("write_order")),
+        clustered_by=_clustered(get("liquid_clustered_by")),
         sorted_query=_one_of("sorted_query", get("sorted_query"), SORTED_QUERY),
         repartition=_one_of("write_repartition", get("write_repartition"), REPARTITION),
         small_partition_factor=_number(
@@ -92,6 +93,11 @@ def _names(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or not all(isinstance(name, str) and name for name in names):
         raise ConfigError(f"{key} is {value!r}: name a column, or a list of columns.")
     return tuple(names)
+
+
+def _clustered(value: Any) -> tuple[str, ...]:
+    """Fields of structs cluster a table as well, but rows are not placed by them."""
+    return tuple(name for name in _names("liquid_clustered_by", value) if "." not in name)
 
 
 def _one_of(key: str, value: Any, known: Sequence[str]) -> str:
