@@ -32,6 +32,7 @@ TELLING_DIFFERENCE = 0.1
 _ROW_BYTES_FLOOR = 64
 _LONG_TYPES = ("string", "binary", "array", "map", "struct", "variant")
 _KEY = "__delta_maint_key_"
+RUNS = 32
 _PAGE_ROWS = 20_000
 
 
@@ -115,14 +116,26 @@ def _bytes_per_row(rows: pa.Table, style: ParquetStyle, target_bytes: int) -> fl
     """Of a file of the target size: what a dictionary costs is shared by all its rows."""
     count, size = rows.num_rows, _parquet_bytes(rows, style)
     if size > target_bytes:
-        part = rows.slice(0, min(count, max(500, int(count * target_bytes / size))))
+        part = _thinned(rows, min(count, max(500, int(count * target_bytes / size))))
         return _parquet_bytes(part, style) / int(part.num_rows)
-    half = rows.slice(0, count // 2)
+    half = _thinned(rows, count // 2)
     if half.num_rows == 0:
         return size / int(count)
-    # Beyond the sample every row costs what the rows of its second half did.
+    # Beyond the sample every row costs what its second half added to the first.
     added = max((size - _parquet_bytes(half, style)) / (count - half.num_rows), size / count / 4)
     return target_bytes / float(count + (target_bytes - size) / max(added, 0.01))
+
+
+def _thinned(rows: pa.Table, wanted: int) -> pa.Table:
+    """So many rows, in runs from all over the sample: its beginning may be unlike its end."""
+    import pyarrow as pa
+
+    runs = max(1, min(RUNS, wanted))
+    bounds = [index * rows.num_rows // runs for index in range(runs)]
+    each = [wanted * (index + 1) // runs - wanted * index // runs for index in range(runs)]
+    return pa.concat_tables(
+        [rows.slice(start, length) for start, length in zip(bounds, each, strict=True)]
+    )
 
 
 def _large_values(sample: pa.Table, keys: Sequence[int]) -> list[tuple[PartitionValues, pa.Table]]:
@@ -163,13 +176,23 @@ def _parquet_bytes(table: pa.Table, style: ParquetStyle) -> int:
         named,
         target,
         compression=_arrow_codec(style.codec),
-        use_dictionary=[
-            name for name in named.column_names if _pays_for_dictionary(named.column(name))
-        ],
+        use_dictionary=_dictionary_paths(named),
         dictionary_pagesize_limit=1024**2,
         use_deprecated_int96_timestamps=style.has_int96_timestamps,
     )
     return target.tell()
+
+
+def _dictionary_paths(table: pa.Table) -> list[str]:
+    """The leaves of the columns that get a dictionary, as parquet names them."""
+    import pyarrow.parquet as pq
+
+    paying = {name for name in table.column_names if _pays_for_dictionary(table.column(name))}
+    empty = io.BytesIO()
+    pq.write_table(table.slice(0, 0), empty)
+    schema = pq.ParquetFile(empty).schema
+    paths = (schema.column(index).path for index in range(len(schema)))
+    return [path for path in paths if path.split(".")[0] in paying]
 
 
 def _pays_for_dictionary(column: pa.ChunkedArray) -> bool:

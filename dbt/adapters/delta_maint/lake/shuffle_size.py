@@ -21,12 +21,17 @@ _WORD = 8
 
 
 def sampled_shuffle_bytes(frame: DataFrame) -> float | None:
-    """Per row, from the frame's first rows; None where there are none, or none that Arrow can take."""
-    from pyspark.errors import UnsupportedOperationException
+    """Per row, from the frame's first rows; None where there are none, or none that Arrow can take.
 
+    Spark looks into as few input files as hold them.
+    """
+    import pyarrow as pa
+
+    rows = frame.limit(SAMPLE_ROWS).collect()
     try:
-        return shuffle_bytes_per_row(frame.limit(SAMPLE_ROWS).toArrow())
-    except UnsupportedOperationException:
+        columns = {str(index): [row[index] for row in rows] for index in range(len(frame.columns))}
+        return shuffle_bytes_per_row(pa.table(columns))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return None
 
 
