@@ -203,7 +203,9 @@ def _range_offset(
             first = first + F.pmod(salt, _int_array([part.files for part in ranges])[inside])
         is_here = slot == F.lit(lookup.table.slot(placed.value.key))
         offset = F.when(is_here, first) if offset is None else offset.when(is_here, first)
-    return F.lit(0) if offset is None else offset.otherwise(F.lit(0))
+    # A value without a single key to order it by is spread like any other.
+    spread = _hash_offset(lookup, slot, salt)
+    return spread if offset is None else offset.otherwise(spread)
 
 
 def _int_array(values: Sequence[int]) -> Column:

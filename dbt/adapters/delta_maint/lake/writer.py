@@ -230,7 +230,7 @@ class Preparation:
         total_rows = sum(rows_per_task.values())
         calibration = self._calibrate(choice, query, rows=total_rows)
         max_rows = math.ceil(self._target_bytes / calibration.bytes_per_row)
-        if not calibration.source.is_measured:
+        if calibration.source is Source.SCHEMA:
             # A cap from a guess may be far too low: it is there for the worst case only.
             max_rows = math.ceil(max_rows * calibration.source.cap_slack)
         files: int | None = None
