@@ -10,18 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.calibration import (
-    DEFAULT_SHUFFLE_RATIO,
     Calibration,
-    PastWrite,
     Source,
-    fingerprint,
-    from_schema,
-    possible_ratio,
-    shuffle_ratio,
     size_error,
 )
 from dbt.adapters.delta_maint.core.placement import PlacementPolicy, place
@@ -35,32 +29,15 @@ from dbt.adapters.delta_maint.core.write_choice import (
     choose,
     choose_merge,
 )
-from dbt.adapters.delta_maint.lake import placed_rows, query_facts, row_sample, write_settings
+from dbt.adapters.delta_maint.lake import placed_rows, query_facts, write_settings
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.row_counts import count_tasks, count_values
-from dbt.adapters.delta_maint.lake.shuffle_size import (
-    SAMPLE_ROWS,
-    sampled_shuffle_bytes,
-    shuffle_bytes_per_row,
-)
+from dbt.adapters.delta_maint.lake.row_sizes import RowSizes, WriteQuery
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-
-@dataclass(frozen=True)
-class _Query:
-    """`bare` gives the same rows without the order or distribution the query asks for at its end."""
-
-    frame: DataFrame
-    bare: DataFrame
-    keys: tuple[Column, ...]
-    facts: QueryFacts
-    order: tuple[SortColumn, ...]
-    columns: tuple[tuple[str, str], ...]
-    written: str
 
 
 class Preparation:
@@ -75,8 +52,7 @@ class Preparation:
         self._mark = mark
         self._target_bytes = target.file_bytes(policy.target_bytes)
         self._cores = policy.min_write_tasks or int(spark.sparkContext.defaultParallelism)
-        self._sample: Any = None
-        self._past: list[PastWrite] | None = None
+        self._sizes = RowSizes(spark, target, self._target_bytes)
 
     # -- the two kinds of write ---------------------------------------------------------------
 
@@ -122,39 +98,30 @@ class Preparation:
         choice = choose_merge(self._policy, query_facts.capabilities(self._spark), operation)
         if choice.way is Way.PLAIN:
             return PreparedWrite(choice, self._target_bytes, write_settings.PLACED)
-        written = fingerprint(codec=self._codec, columns=columns, order=())
-        known = shuffle_ratio(self._history(), fingerprint=written, mode=Way.DELTA.value)
-        if known is None and table is not None and self._target.table_bytes > self._target_bytes:
-            calibration = self._target.calibrate(
-                self._spark, self._history(), fingerprint=written, target_bytes=self._target_bytes
-            )
-            shuffled = sampled_shuffle_bytes(table) if calibration is not None else None
-            if calibration is not None and shuffled is not None:
-                known = possible_ratio(shuffled / calibration.bytes_per_row)
-        return PreparedWrite(choice, self._target_bytes, self._bins(choice, written, known))
+        written = self._sizes.fingerprint(columns, order=())
+        ratio = self._sizes.table_ratio(written, table)
+        return PreparedWrite(choice, self._target_bytes, self._bins(choice, written, ratio))
 
     # -- ways ---------------------------------------------------------------------------------
 
-    def _carry_out(self, choice: Choice, query: _Query) -> PreparedWrite:
+    def _carry_out(self, choice: Choice, query: WriteQuery) -> PreparedWrite:
         if choice.way is Way.PLAIN:
             return self._prepared(choice, query.frame, write_settings.PLACED)
         if choice.way is Way.DELTA:
-            known = shuffle_ratio(self._history(), fingerprint=query.written, mode=choice.way.value)
-            if known is None and query.facts.is_deterministic and not query.facts.is_heavy:
-                known = self._sampled_ratio(self._calibrate(choice, query))
-            return self._prepared(choice, query.frame, self._bins(choice, query.written, known))
+            ratio = self._sizes.query_ratio(choice, query)
+            return self._prepared(choice, query.frame, self._bins(choice, query.written, ratio))
         if choice.way is Way.EXACT:
             return self._exact(choice, query)
         if choice.way is Way.REBALANCE:
-            return self._rebalance(choice, query, self._calibrate(choice, query))
+            return self._rebalance(choice, query, self._sizes.calibrate(choice, query))
         return self._in_order(choice, query)
 
-    def _exact(self, choice: Choice, query: _Query) -> PreparedWrite:
+    def _exact(self, choice: Choice, query: WriteQuery) -> PreparedWrite:
         by_range = None
         if query.order:
             by_range = placed_rows.range_key(query.frame, query.order[0].name)
         counted = count_values(query.bare, query.keys, range_key=by_range)
-        calibration = self._calibrate(choice, query, rows=counted.total)
+        calibration = self._sizes.calibrate(choice, query, rows=counted.total)
         values = counted.sized(calibration)
         policy = PlacementPolicy(
             target_bytes=self._target_bytes,
@@ -197,10 +164,10 @@ class Preparation:
         prepared.placement, prepared.planned_files = placement, placement.files
         return prepared
 
-    def _rebalance(self, choice: Choice, query: _Query, calibration: Calibration) -> PreparedWrite:
-        way = Way.REBALANCE.value
-        known = shuffle_ratio(self._history(), fingerprint=query.written, mode=way)
-        ratio = known or self._sampled_ratio(calibration) or DEFAULT_SHUFFLE_RATIO
+    def _rebalance(
+        self, choice: Choice, query: WriteQuery, calibration: Calibration
+    ) -> PreparedWrite:
+        ratio = self._sizes.query_ratio(choice, query)
         reducers = write_settings.rebalance_reducers(
             scan_bytes=query.facts.scan_bytes, target_bytes=self._target_bytes, ratio=ratio
         )
@@ -222,13 +189,13 @@ class Preparation:
         }
         return self._prepared(choice, placed, settings, calibration)
 
-    def _in_order(self, choice: Choice, query: _Query) -> PreparedWrite:
+    def _in_order(self, choice: Choice, query: WriteQuery) -> PreparedWrite:
         """Without a shuffle, except for chunks: rows stay in the order the query gives them."""
         frame = query_facts.unarranged(query.frame, keeps_sort=True)
         is_counted = choice.way in (Way.CHUNKS, Way.COALESCE)
         rows_per_task = count_tasks(frame) if is_counted else {}
         total_rows = sum(rows_per_task.values())
-        calibration = self._calibrate(choice, query, rows=total_rows)
+        calibration = self._sizes.calibrate(choice, query, rows=total_rows)
         max_rows = math.ceil(self._target_bytes / calibration.bytes_per_row)
         if calibration.source is Source.SCHEMA:
             # A cap from a guess may be far too low: it is there for the worst case only.
@@ -262,8 +229,7 @@ class Preparation:
         prepared.planned_files = files
         return prepared
 
-    def _bins(self, choice: Choice, written: str, known_ratio: float | None) -> dict[str, str]:
-        ratio = known_ratio or DEFAULT_SHUFFLE_RATIO
+    def _bins(self, choice: Choice, written: str, ratio: float) -> dict[str, str]:
         partitions = self._spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
         return {
             **write_settings.delta_bins(
@@ -279,7 +245,7 @@ class Preparation:
 
     def _query(
         self, frame: DataFrame, bare: DataFrame, keys: Sequence[Column], facts: QueryFacts
-    ) -> _Query:
+    ) -> WriteQuery:
         order: tuple[SortColumn, ...] = ()
         offered = {name.lower() for name in frame.columns}
         named = self._policy.write_order or tuple(
@@ -290,80 +256,14 @@ class Preparation:
         elif facts.sort and self._policy.sorted_query == "within":
             order = facts.sort
         columns = tuple((f.name, f.dataType.simpleString()) for f in frame.schema.fields)
-        written = fingerprint(
-            codec=self._codec, columns=columns, order=[column.name for column in order]
-        )
-        return _Query(frame, bare, tuple(keys), facts, order, columns, written)
-
-    def _calibrate(self, choice: Choice, query: _Query, *, rows: int = 0) -> Calibration:
-        """The table's own files, else the query's own rows, else the schema; `rows` if they are counted."""
-        facts = query.facts
-        known = self._target.calibrate(
-            self._spark,
-            self._history(),
-            fingerprint=query.written,
-            target_bytes=self._target_bytes,
-        )
-        if known is not None:
-            return known
-        is_at_hand = choice.is_staged or choice.shares_stages
-        measured = None
-        if is_at_hand or (facts.is_deterministic and not facts.is_heavy):
-            measured = self._measured(query, rows)
-        return measured or from_schema(kind for _, kind in query.columns)
-
-    def _measured(self, query: _Query, rows: int) -> Calibration | None:
-        """Columns that would be other ones in the write are not looked at, but guessed by their types."""
-        from pyspark.errors import UnsupportedOperationException
-
-        unseen = query.facts.random_columns
-        looked_at = query.bare.drop(*unseen) if unseen else query.bare
-        if not looked_at.columns:
-            return None
-        try:
-            self._sample = row_sample.sample_rows(
-                looked_at, query.keys, row_bytes=query.facts.scan_bytes / rows if rows else 0.0
-            )
-        except UnsupportedOperationException:  # Arrow has no such type
-            return None
-        guessed = [kind for name, kind in query.columns if name in unseen]
-        return row_sample.measure(
-            self._sample,
-            row_sample.ParquetStyle(self._codec, has_int96_timestamps=self._has_int96_timestamps),
-            target_bytes=self._target_bytes,
-            extra_bytes_per_row=from_schema(guessed).bytes_per_row if guessed else 0.0,
-        )
-
-    def _sampled_ratio(self, calibration: Calibration) -> float | None:
-        """From the rows that were looked at for their size on disk, if any were."""
-        if self._sample is None or calibration.source is not Source.SAMPLE:
-            return None
-        rows = row_sample.without_keys(self._sample).slice(0, SAMPLE_ROWS)
-        shuffled = shuffle_bytes_per_row(rows)
-        return shuffled and possible_ratio(shuffled / calibration.bytes_per_row)
-
-    def _history(self) -> list[PastWrite]:
-        if self._past is None:
-            self._past = self._target.past_writes(self._spark)
-        return self._past
+        written = self._sizes.fingerprint(columns, order=[column.name for column in order])
+        return WriteQuery(frame, bare, tuple(keys), facts, order, columns, written)
 
     def _salt(self) -> str:
         """Rows too much alike for a hash are known from the sample, or from the write before."""
-        if self._policy.repartition == "round_robin":
+        if self._policy.repartition == "round_robin" or self._sizes.are_rows_alike():
             return "position"
-        if self._sample is not None:
-            return "position" if row_sample.has_few_distinct_rows(self._sample) else "hash"
-        past = self._history()
-        return "position" if past and past[0].salt == "position" else "hash"
-
-    @property
-    def _codec(self) -> str:
-        return str(self._spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
-
-    @property
-    def _has_int96_timestamps(self) -> bool:
-        kind = self._spark.conf.get("spark.sql.parquet.outputTimestampType", "INT96")
-        return str(kind).upper() == "INT96"
+        return "hash"
 
     # -- results ------------------------------------------------------------------------------
 
@@ -404,7 +304,7 @@ class Preparation:
         if calibration is not None:
             details["source"] = calibration.source.value
             details["bytes_per_row"] = round(calibration.bytes_per_row, 4)
-            error = size_error(self._history(), written)
+            error = size_error(self._sizes.past_writes(), written)
             details["last_size_error"] = None if error is None else round(error, 4)
         told = {key: value for key, value in details.items() if value not in (None, "")}
         return {CONF: replace(mark, details={**mark.details, **told}).text()}
