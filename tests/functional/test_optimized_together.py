@@ -38,7 +38,7 @@ DRESSED = """
           persist_docs={'relation': true, 'columns': true},
           pre_hook="create or replace temporary view hooked as select 40000 as howmany",
           post_hook="alter table {{ this }} set tblproperties ('shop.hook' = 'ran')") }}
-select pmod(hash(id), 100000) * 100000 + id as id, sha1(cast(id as string)) as name
+select cast(pmod(hash(id), 100000) as bigint) * 100000 + id as id, sha1(cast(id as string)) as name
 from {{ ref('numbers') }} where id < (select howmany from hooked)
 {% if is_incremental() %} and id < 100 {% endif %}
 """
