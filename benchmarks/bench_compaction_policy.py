@@ -3,18 +3,17 @@
     python benchmarks/bench_compaction_policy.py            simulation: 400 runs, seconds, no Spark
     python benchmarks/bench_compaction_policy.py --real     14 real runs on Delta beside 14 simulated ones, some minutes
 
-In the real runs every policy writes the same rows to its own table. Delta's own auto compaction counts
-per JVM; each of its runs begins with those counters empty, as a new dbt process would.
+In the real runs every policy writes rows of the same sizes to a table of its own. Delta's own auto
+compaction counts per JVM, so each of its runs is a new process, as a dbt run is; the other policies depend
+on the table alone and share one process. `--layouts` and `--policies` run a part of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from compaction_simulation import Compact, Outcome, every_run, nothing, planned, simulate
 from dbt.adapters.delta_maint.core.compaction_policy import CompactionPolicy, PolicyKind
@@ -133,157 +132,59 @@ def plot(outcomes: dict[str, Outcome], path: Path) -> None:
     )
 
 
-# -- real runs ---------------------------------------------------------------------------------------
-
-
-class RealRuns:
-    """The same appends on real Delta, one table per policy, all in one process."""
-
-    def __init__(self) -> None:
-        from dbt.adapters.delta_maint.connections import session_environment
-        from dbt.adapters.delta_maint.credentials import DeltaMaintCredentials
-
-        self.root = Path(tempfile.mkdtemp(prefix="delta_maint_bench_"))
-        credentials = DeltaMaintCredentials(
-            schema="default", warehouse=str(self.root / "warehouse"), catalog="in_memory"
-        )
-        self.spark = session_environment(credentials.session_settings(self.root)).open().spark
-
-    def run(self, layout: str, policy: str) -> Outcome:
-        name = f"{layout}_{abs(hash(policy))}"
-        partitioned = " partitioned by (p)" if layout != "flat" else ""
-        vectors = "true" if layout == "merge" else "false"
-        session = self.spark.newSession()
-        session.conf.set(
-            "spark.databricks.delta.autoCompact.enabled", str("native" in policy).lower()
-        )
-        session.conf.set("spark.databricks.delta.autoCompact.maxFileSize", str(TARGET))
-        session.sql(
-            f"create table {name} (id bigint, p int, x string) using delta{partitioned} "
-            f"tblproperties ('delta.enableDeletionVectors' = '{vectors}')"
-        )
-        ingested = rewritten = fired = 0
-        counts = []
-        for run in range(REAL_RUNS):
-            if "native" in policy:
-                self._forget_counters()
-            ingested += self._write(session, name, layout, run)
-            rewritten_now = self._compact(session, name, policy)
-            rewritten += rewritten_now
-            fired += rewritten_now > 0
-            counts.append(session.sql(f"describe detail {name}").collect()[0]["numFiles"])
-        partitions = 1 if layout == "flat" else 10
-        return Outcome(
-            rewritten / ingested, sum(counts) / len(counts), counts[-1], fired, partitions
-        )
-
-    def _write(self, session: Any, name: str, layout: str, run: int) -> int:
-        rows = {"flat": 3_500, "part10": 850, "merge": 850}[layout]
-        files = 10 if layout == "flat" else 2
-        partitions = "0" if layout == "flat" else "cast(id % 10 as int)"
-        total = rows * files * (1 if layout == "flat" else 10)
-        source = (
-            f"select id + {run * total} as id, {partitions} as p, "
-            "concat(sha2(cast(rand() as string), 256)) as x "
-            f"from range(0, {total}, 1, {files})"
-        )
-        if layout == "merge" and run:
-            session.sql(
-                f"merge into {name} t using ({source}) s on t.id = s.id - {total // 2} and t.p = s.p "
-                "when matched then update set x = s.x when not matched then insert *"
-            )
-        else:
-            session.sql(f"insert into {name} {source}")
-        history = session.sql(f"describe history {name}").where("operation in ('WRITE', 'MERGE')")
-        metrics = history.orderBy("version", ascending=False).first()["operationMetrics"]
-        return int(metrics.get("numOutputBytes") or metrics.get("numTargetBytesAdded") or 0)
-
-    def _compact(self, session: Any, name: str, policy: str) -> int:
-        before = session.conf.get("delta_maint.bench.version", "-1")
-        if "OPTIMIZE" in policy:
-            for key in ("minFileSize", "maxFileSize"):
-                session.conf.set(f"spark.databricks.delta.optimize.{key}", str(TARGET))
-            session.sql(f"optimize {name}")
-        elif policy.startswith(("bins", "count")):
-            self._plan_and_run(session, name, bins() if "bins" in policy else count(50))
-        rows = session.sql(f"describe history {name}").collect()
-        session.conf.set("delta_maint.bench.version", str(max(row.version for row in rows)))
-        return sum(
-            int(row.operationMetrics.get("numAddedBytes") or 0)
-            for row in rows
-            if row.version > int(before) and row.operation in ("OPTIMIZE", "REORG")
-        )
-
-    def _plan_and_run(self, session: Any, name: str, policy: CompactionPolicy) -> None:
-        from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
-        from dbt.adapters.delta_maint.core.reservation import Reservations
-        from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
-        from dbt.adapters.delta_maint.lake.compactor import Compactor
-        from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
-        from dbt.adapters.delta_maint.lake.rewriters.delta_sql import DeltaSqlRewriter
-        from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
-
-        sql = SessionSql(session.newSession())
-        table = DeltaTable.find(sql, name)
-        plan = prepare_auto_compact_request(
-            table.snapshot(sql),
-            policy,
-            table=name,
-            partitions_added_to=None,
-            reservations=Reservations(),
-        )
-        result = Compactor(
-            sql, table, DeltaSqlRewriter(session, threads=2), policy, CommitMark("compact", "bench")
-        ).run(plan)
-        assert not result.errors, result.errors
-
-    def _forget_counters(self) -> None:
-        """Empties what Delta's own auto compaction keeps in the JVM, as a new process would."""
-        companion = getattr(
-            self.spark._jvm.org.apache.spark.sql.delta.stats, "AutoCompactPartitionStats$"
-        )
-        module = companion.__getattr__("MODULE$")
-        for declared in module.getClass().getDeclaredFields():
-            if "instance" in declared.getName():
-                declared.setAccessible(True)
-                declared.set(module, None)
-                return
-        raise RuntimeError("Delta's counters were not found: its auto compaction has changed")
+def compare(
+    layout: str, runs: int, outcomes: dict[str, Outcome], simulated: dict[str, Outcome]
+) -> None:
+    print_table(f"{layout}, {runs} real runs", outcomes)
+    ours, native = outcomes.get(OURS), outcomes.get(NATIVE)
+    if ours and native:
+        ratio = ours.amplification / native.amplification
+        print(f"ours / native amplification: {ratio:.2f}", flush=True)
+    for name, found in outcomes.items():
+        if found.amplification and name in simulated:
+            ratio = simulated[name].amplification / found.amplification
+            files = simulated[name].mean_files / found.mean_files
+            print(f"simulated / real, {name}: amplification {ratio:.2f}, mean files {files:.2f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--real", action="store_true", help="14 runs on real Delta")
+    parser.add_argument("--runs", type=int, default=REAL_RUNS)
     parser.add_argument("--layouts", nargs="*", default=["flat", "part10", "merge"])
     parser.add_argument("--policies", nargs="*", default=REAL_POLICIES)
     arguments = parser.parse_args()
+    short = {
+        layout: {name: simulate(writes, arguments.runs, c) for name, c in POLICIES.items()}
+        for layout, writes in LAYOUTS.items()
+        if layout != "skewed200"
+    }
     if not arguments.real:
         for layout, writes in LAYOUTS.items():
             outcomes = {name: simulate(writes, MANY_RUNS, c) for name, c in POLICIES.items()}
             print_table(f"{layout}, {MANY_RUNS} simulated runs", outcomes)
             if layout == "part10":
                 plot(outcomes, PLOT)
-    short = {
-        layout: {name: simulate(writes, REAL_RUNS, c) for name, c in POLICIES.items()}
-        for layout, writes in LAYOUTS.items()
-        if layout != "skewed200"
-    }
-    for layout, outcomes in short.items():
-        print_table(f"{layout}, {REAL_RUNS} simulated runs", outcomes)
-    if not arguments.real:
+        for layout, outcomes in short.items():
+            print_table(f"{layout}, {arguments.runs} simulated runs", outcomes)
         return
-    real = RealRuns()
-    for layout in arguments.layouts:
-        outcomes = {name: real.run(layout, name) for name in arguments.policies}
-        print_table(f"{layout}, {REAL_RUNS} real runs", outcomes)
-        ours, native = outcomes.get(OURS), outcomes.get(NATIVE)
-        if ours and native:
-            ratio = ours.amplification / native.amplification
-            print(f"ours / native amplification: {ratio:.2f}", flush=True)
-        for name, found in outcomes.items() if layout in short else ():
-            if found.amplification:
-                ratio = short[layout][name].amplification / found.amplification
-                print(f"simulated / real amplification, {name}: {ratio:.2f}", flush=True)
+    from compaction_real_runs import in_new_processes, in_one_process
+
+    real: dict[str, dict[str, Outcome]] = {layout: {} for layout in arguments.layouts}
+    if NATIVE in arguments.policies:
+        for layout, outcome in in_new_processes(arguments.layouts, arguments.runs, TARGET).items():
+            real[layout][NATIVE] = outcome
+    ways = {
+        "none": None,
+        "OPTIMIZE every run": "optimize",
+        "count 50": count(50),
+        OURS: bins(8),
+    }
+    chosen = {name: way for name, way in ways.items() if name in arguments.policies}
+    for layout, outcomes in in_one_process(arguments.layouts, chosen, arguments.runs, TARGET):
+        real[layout] |= outcomes
+        in_order = {name: real[layout][name] for name in REAL_POLICIES if name in real[layout]}
+        compare(layout, arguments.runs, in_order, short.get(layout, {}))
 
 
 if __name__ == "__main__":

@@ -151,3 +151,16 @@ def test_twenty_megabyte_files_do_not_pile_up() -> None:
     for _ in range(146):
         files, _ = compact_once([*files, (156, 0)], RULE)
     assert len(files) < 146 // 4
+
+
+def test_two_files_of_a_megabyte_per_run_cost_three_times_their_bytes_and_leave_six_files() -> None:
+    """Merging them on every run would rewrite each byte 17 times, a rule of 50 files keep 26."""
+    rule, size, runs = BinRule(128 * 2**20), 10**6, 200
+    files: list[tuple[int, int]] = []
+    rewritten, counts = 0, []
+    for _ in range(runs):
+        files, now = compact_once([*files, (size, 0), (size, 0)], rule)
+        rewritten += now
+        counts.append(len(files))
+    assert rewritten / (2 * size * runs) < 3
+    assert sum(counts) / runs < 6.5
