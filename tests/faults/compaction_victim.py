@@ -1,4 +1,4 @@
-"""A process that compacts a table and stops for ever at a given moment: python -m ... PATH MOMENT."""
+"""A process that compacts a table and stops for ever at a given moment: python -m ... PATH MOMENT ENGINE."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.functional.compaction.delta_phases import before_commit
 from tests.functional.compaction.small_table import SmallTable
 
 
-def main(path: str, moment: str) -> None:
+def main(path: str, moment: str, engine: str) -> None:
     home = Path(tempfile.mkdtemp())
     credentials = DeltaMaintCredentials(schema="s", warehouse=str(home / "w"), catalog="in_memory")
     spark: Any = session_environment(credentials.session_settings(home)).open().spark
-    table = SmallTable(spark, f"delta.{identifier(path)}")
+    table = SmallTable(spark, f"delta.{identifier(path)}", engine)
 
     def stop_for_ever() -> None:
         print("READY", flush=True)
@@ -34,4 +34,4 @@ def main(path: str, moment: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:4])

@@ -17,18 +17,19 @@ from tests.functional.compaction.small_table import SmallTable
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.parametrize("engine", ["delta", "arrow"])
 @pytest.mark.parametrize("moment", ["during rewrite", "before commit"])
 def test_a_killed_compaction_leaves_the_table_as_it_was(
-    spark: Any, tmp_path: Path, moment: str
+    spark: Any, tmp_path: Path, moment: str, engine: str
 ) -> None:
     folder = tmp_path / "t"
-    table = SmallTable(spark.newSession(), f"delta.{identifier(str(folder))}")
+    table = SmallTable(spark.newSession(), f"delta.{identifier(str(folder))}", engine)
     table.run("create table {t} (id bigint, p int) using delta")
     table.append(12, rows=50)
     rows, version = table.rows(), table.snapshot().version
     files = set(folder.glob("*.parquet"))
     victim = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.compaction_victim", str(folder), moment],
+        [sys.executable, "-m", "tests.faults.compaction_victim", str(folder), moment, engine],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,

@@ -23,13 +23,20 @@ from dbt.adapters.delta_maint.core.compaction import (
     prepare_auto_compact_request,
 )
 from dbt.adapters.delta_maint.core.compaction_plan import CompactionPlan, Outcome
-from dbt.adapters.delta_maint.core.compaction_policy import Budget
+from dbt.adapters.delta_maint.core.compaction_policy import (
+    Budget,
+    CompactionPolicy,
+    Rewrite,
+    Verify,
+)
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError, NotDeltaError
 from dbt.adapters.delta_maint.core.reservation import PROCESS_RESERVATIONS
-from dbt.adapters.delta_maint.core.table import Commit
+from dbt.adapters.delta_maint.core.table import Commit, Snapshot
 from dbt.adapters.delta_maint.lake.commit_mark import COMPACT, WRITE, CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.compactor import CompactionResult, Compactor
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
+from dbt.adapters.delta_maint.lake.rewriters.arrow import ArrowRewriter
+from dbt.adapters.delta_maint.lake.rewriters.choice import choose_rewriter
 from dbt.adapters.delta_maint.lake.rewriters.delta_sql import DeltaSqlRewriter
 from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
@@ -215,10 +222,18 @@ class AutoCompaction:
                 return _report(request, CompactionResult(plan))
             policy = self._config(spark, request).policy
             cores = spark.sparkContext.defaultParallelism
+            optimize = DeltaSqlRewriter(spark, threads=-(-cores // self._dbt_threads))
+            arrow = ArrowRewriter(
+                spark,
+                cores=cores,
+                session_zone=_zone(spark),
+                verifies_rows=policy.verify is Verify.FULL,
+            )
             compactor = Compactor(
                 sql=SessionSql(spark.newSession()),
                 table=table,
-                rewriter=DeltaSqlRewriter(spark, threads=-(-cores // self._dbt_threads)),
+                rewriter=arrow if plan.rewriter is Rewrite.ARROW else optimize,
+                fallback=optimize,
                 policy=policy,
                 mark=CommitMark(
                     COMPACT,
@@ -273,7 +288,25 @@ class AutoCompaction:
             session_zone=_zone(spark),
             force=request.force,
         )
+        if plan.runs:
+            try:
+                plan = self._with_rewriter(spark, snapshot, policy, plan)
+            except BaseException:
+                self._release(plan)
+                raise
         return table, plan
+
+    def _with_rewriter(
+        self,
+        spark: SparkSession,
+        snapshot: Snapshot,
+        policy: CompactionPolicy,
+        plan: CompactionPlan,
+    ) -> CompactionPlan:
+        choice = choose_rewriter(spark, snapshot, policy, table=plan.table)
+        note = choice.note()
+        notes = plan.notes if note is None else (*plan.notes, note)
+        return replace(plan, rewriter=choice.rewrite, notes=notes)
 
     def _config(self, spark: SparkSession, request: Request) -> CompactionConfig:
         return with_user_confs(request.config, lambda key: spark.conf.get(key, None))

@@ -36,7 +36,7 @@ from dbt.adapters.delta_maint.policies.compaction import (
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-ARGUMENTS = ("select", "dry_run", "budget", "force", "zorder", "settings")
+ARGUMENTS = ("select", "dry_run", "budget", "force", "zorder", "rewrite", "settings")
 
 
 class DbtCompaction:
@@ -174,7 +174,9 @@ class DbtCompaction:
             dry_run = read_flag("dry_run", arguments.get("dry_run") or False)
             force = read_flag("force", arguments.get("force") or False)
             zorder = read_flag("zorder", arguments.get("zorder") or False)
-            settings = arguments.get("settings") or {}
+            settings = dict(arguments.get("settings") or {})
+            if arguments.get("rewrite") is not None:
+                settings["rewrite"] = arguments["rewrite"]
             requests = [
                 Request(
                     self._relation(adapter, item),

@@ -15,6 +15,7 @@ from dbt.adapters.delta_maint.core.table import PartitionKey, Snapshot
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
 from dbt.adapters.delta_maint.lake.compactor import CompactionResult, Compactor
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
+from dbt.adapters.delta_maint.lake.rewriters.arrow import ArrowRewriter
 from dbt.adapters.delta_maint.lake.rewriters.base import Observer, Rewriter
 from dbt.adapters.delta_maint.lake.rewriters.delta_sql import DeltaSqlRewriter
 from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
@@ -31,6 +32,7 @@ def ignore(phase: Any, chunk: Any) -> None:
 class SmallTable:
     spark: Any
     name: str
+    engine: str = "delta"
 
     @classmethod
     def create(
@@ -40,12 +42,13 @@ class SmallTable:
         columns: str = "id bigint, p int",
         layout: str = "",
         properties: str = "",
+        engine: str = "delta",
     ) -> SmallTable:
         name = f"`t_{uuid.uuid4().hex}`"
         tail = f" tblproperties ({properties})" if properties else ""
         session = spark.newSession()
         session.sql(f"create table {name} ({columns}) using delta {layout}{tail}")
-        return cls(session, name)
+        return cls(session, name, engine)
 
     def append(self, files: int, *, start: int = 0, rows: int = 10, p: str = "1") -> None:
         """`files` files with `rows` rows each in partition `p`, in one commit."""
@@ -98,13 +101,19 @@ class SmallTable:
         observer: Observer = ignore,
         rewriter: Callable[[Rewriter], Rewriter] = lambda rewriter: rewriter,
         max_seconds: float | None = None,
+        verifies_rows: bool = False,
         **asked: Any,
     ) -> CompactionResult:
         sql = SessionSql(self.spark.newSession())
+        optimize: Rewriter = DeltaSqlRewriter(self.spark, threads=2)
+        engine = optimize
+        if self.engine == "arrow":
+            engine = ArrowRewriter(self.spark, cores=2, verifies_rows=verifies_rows)
         compactor = Compactor(
             sql=sql,
             table=DeltaTable.find(sql, self.name),
-            rewriter=rewriter(DeltaSqlRewriter(self.spark, threads=2)),
+            rewriter=rewriter(engine),
+            fallback=optimize,
             policy=replace(policy, reserve_partitions=False),
             mark=MARK,
             observer=observer,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from dbt.adapters.delta_maint.core.compaction_policy import Rewrite
 from dbt.adapters.delta_maint.core.sizes import format_bytes
 from dbt.adapters.delta_maint.core.table import PartitionKey
 
@@ -114,6 +115,7 @@ class CompactionPlan:
     skipped: tuple[SkippedPartition, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    rewriter: Rewrite = Rewrite.DELTA
 
     @property
     def runs(self) -> bool:
@@ -141,6 +143,7 @@ class CompactionPlan:
         return (
             f"{self.input_files} -> {self.output_files} files in {len(self.chosen)} "
             f"partition{'s' if len(self.chosen) != 1 else ''}, {format_bytes(self.input_bytes)}"
+            + "".join(f"; {note}" for note in self.notes)
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -160,6 +163,7 @@ class CompactionPlan:
             "input_bytes": self.input_bytes,
             "expected_output_files": self.output_files,
             "statements": len(self.chunks),
+            "rewriter": self.rewriter.value,
             "notes": list(self.notes),
             "chosen": [
                 {

@@ -25,6 +25,21 @@ class Clustered(str, Enum):
     OPTIMIZE = "optimize"  # Delta's incremental clustering of the whole table
 
 
+class Rewrite(str, Enum):
+    """How new files are made."""
+
+    AUTO = "auto"  # by Arrow where that is proven right, else by OPTIMIZE
+    ARROW = "arrow"
+    DELTA = "delta"
+
+
+class Verify(str, Enum):
+    """What is compared before Arrow's files are committed."""
+
+    COUNT = "count"
+    FULL = "full"
+
+
 @dataclass(frozen=True)
 class Budget:
     """None means no limit."""
@@ -64,6 +79,8 @@ class CompactionPolicy:
     zorder: tuple[str, ...] = ()
     clustered: Clustered = Clustered.SKIP
     fail_on_error: bool = False
+    rewrite: Rewrite = Rewrite.DELTA
+    verify: Verify = Verify.COUNT
 
 
 def _least(left: float | None, right: float | None) -> int | None:

@@ -67,6 +67,10 @@ class CompactionError(DeltaMaintError):
     """Compaction did not do what its plan says."""
 
 
+class RewriteError(DeltaMaintError):
+    """The rewriter that was asked for cannot rewrite this table; nothing was changed."""
+
+
 class ConversionError(DeltaMaintError):
     """A folder or table cannot become Delta; nothing was changed."""
 

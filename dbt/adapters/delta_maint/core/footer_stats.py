@@ -124,10 +124,12 @@ def footer_leaves(
     pairs: dict[bytes, bytes] | None = None,
     *,
     string_prefix: int = 32,
+    without_nan: frozenset[int] = frozenset(),
 ) -> list[Leaf]:
     """The wanted leaves of one file, from the statistics of its row groups.
 
-    `pairs` are the key-value pairs of the footer, for callers that have read them already.
+    `pairs` are the key-value pairs of the footer, for callers that have read them already;
+    `without_nan` are float leaves whose rows were seen to hold no NaN, whoever wrote the file.
     """
     created_by = metadata.created_by
     trusts_floats = _writer_orders_nan(created_by)
@@ -146,7 +148,7 @@ def footer_leaves(
         low = high = None
         if lowest is not None and not is_repeated:
             if kind in ("float", "double"):
-                is_trusted = trusts_floats
+                is_trusted = trusts_floats or index in without_nan
             else:
                 is_trusted = trusts_bytes or (
                     schema.column(index).physical_type in PLAIN_ORDER

@@ -21,7 +21,7 @@ from typing import Any
 from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
 from dbt.adapters.delta_maint.core.compaction_plan import Action, Chunk, CompactionPlan
 from dbt.adapters.delta_maint.core.compaction_policy import Budget, CompactionPolicy
-from dbt.adapters.delta_maint.core.errors import NotDeltaError
+from dbt.adapters.delta_maint.core.errors import CompactionError, NotDeltaError
 from dbt.adapters.delta_maint.core.reservation import Reservations
 from dbt.adapters.delta_maint.core.sizes import format_bytes
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark, read_mark
@@ -51,6 +51,10 @@ class ChunkResult:
     error: str | None = None
     difference: str | None = None
 
+    @property
+    def left_reason(self) -> str | None:
+        return self.metrics.left_reason
+
 
 @dataclass(frozen=True)
 class CompactionResult:
@@ -70,6 +74,12 @@ class CompactionResult:
         return found
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Who rewrote, and what Arrow left to OPTIMIZE."""
+        left = dict.fromkeys(c.left_reason for c in self.chunks if c.left_reason)
+        return (*self.plan.notes, *(f"left to OPTIMIZE: {reason}" for reason in left))
+
+    @property
     def did_something(self) -> bool:
         return self.total("files_removed") > 0
 
@@ -84,6 +94,7 @@ class CompactionResult:
                 f"compacted {self.plan.files} -> {after} files, "
                 f"{format_bytes(self.total('bytes_removed'))} in {self.seconds:.1f} s"
             )
+        told += "".join(f"; {note}" for note in self.notes)
         if self.stopped:
             told += f"; stopped: {self.stopped}, {self.not_started} statements not started"
         if self.errors:
@@ -102,6 +113,7 @@ class CompactionResult:
             "stopped": self.stopped,
             "statements_not_started": self.not_started,
             "errors": self.errors,
+            "notes": list(self.notes),
         }
 
 
@@ -115,6 +127,7 @@ class Compactor:
     observer: Observer = field(default=lambda phase, chunk: None)
     session_zone: str = "UTC"
     force: bool = False
+    fallback: Rewriter | None = None
 
     def run(self, plan: CompactionPlan, *, max_seconds: float | None = None) -> CompactionResult:
         started = time.monotonic()
@@ -146,16 +159,26 @@ class Compactor:
         )
 
     def _run_chunk(
-        self, plan: CompactionPlan, chunk: Chunk, replans: int = 0
+        self,
+        plan: CompactionPlan,
+        chunk: Chunk,
+        replans: int = 0,
+        rewriter: Rewriter | None = None,
     ) -> Iterator[ChunkResult]:
         mark = self._chunk_mark(plan, chunk)
         try:
-            metrics = self.rewriter.rewrite(self.table, chunk, mark, self.observer)
+            metrics = (rewriter or self.rewriter).rewrite(self.table, chunk, mark, self.observer)
         except Exception as exc:
             yield from self._after_error(plan, chunk, replans, mark, exc)
             return
-        difference = self._difference(plan, chunk, metrics, mark)
-        yield ChunkResult(chunk, metrics, replans, difference=difference)
+        if metrics.left is None:
+            difference = self._difference(plan, chunk, metrics, mark)
+            yield ChunkResult(chunk, metrics, replans, difference=difference)
+            return
+        yield ChunkResult(chunk, metrics, replans)
+        if self.fallback is None:
+            raise CompactionError(f"Nobody rewrites what was left: {metrics.left_reason}.")
+        yield from self._run_chunk(plan, metrics.left, replans, self.fallback)
 
     def _after_error(
         self,

@@ -177,7 +177,7 @@ class _LogReader:
         kind, names, _ = _checkpoint_files(segment.checkpoint)
         folders = [(kind, self._log, names)]
         if head.sidecars:
-            sidecars = ",".join(_glob_text(name.rsplit("/", 1)[-1]) for name in head.sidecars)
+            sidecars = ",".join(glob_text(name.rsplit("/", 1)[-1]) for name in head.sidecars)
             folders.append(("parquet", f"{self._log}/_sidecars", f"{{{sidecars}}}"))
         with self._views(folders, columns=_CHECKPOINT_SCHEMA) as views:
             adds = " union all ".join(
@@ -257,7 +257,7 @@ class _LogReader:
     def _view(self, kind: str, folder: str, names: str, *, columns: str) -> Iterator[str]:
         """A temporary view over checkpoint files: only there can SQL text state a schema."""
         name = identifier(f"delta_maint_log_{uuid.uuid4().hex}")
-        path = f"{_glob_text(folder)}/{names}"
+        path = f"{glob_text(folder)}/{names}"
         self._sql.run(
             f"create temporary view {name} ({columns}) using {kind} "
             f"options (path {string_literal(path)})"
@@ -324,10 +324,10 @@ def _checkpoint_files(checkpoint: Checkpoint) -> tuple[str, str, int]:
 
 
 def _from_files(kind: str, folder: str, names: str | None = None) -> str:
-    path = _glob_text(folder) + (f"/{names}" if names else "")
+    path = glob_text(folder) + (f"/{names}" if names else "")
     return f"{kind}.{identifier(path)}"
 
 
-def _glob_text(path: str) -> str:
+def glob_text(path: str) -> str:
     """Spark reads a path as a pattern: what users put into names must not act as one."""
     return re.sub(r"([\\*?\[\]{}^])", r"\\\1", path)

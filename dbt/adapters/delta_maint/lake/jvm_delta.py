@@ -31,6 +31,19 @@ class DraftTable:
 
 
 @dataclass(frozen=True)
+class RewriteTransaction:
+    """An open transaction of Delta's at one version; nothing exists on disk for it."""
+
+    transaction: Any
+    version: int
+    table_id: str
+    schema: dict[str, Any]
+    partition_columns: tuple[str, ...]
+    configuration: dict[str, str]
+    protocol: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class CommittedTable:
     version: int
     files: int
@@ -168,6 +181,66 @@ class JvmDelta:
                 files=int(files),
                 schema=json.loads(snapshot.metadata().schemaString()),
             )
+
+    def open_rewrite(self, path: str) -> RewriteTransaction:
+        """A transaction at the newest version; what it commits meets every commit made after that."""
+        with self._active():
+            log = self._delta.DeltaLog.forTable(self.session, path)
+            transaction = log.startTransaction(self._none, self._none)
+            snapshot = transaction.snapshot()
+            metadata = json.loads(transaction.metadata().json())["metaData"]
+            protocol = json.loads(transaction.protocol().json())["protocol"]
+        return RewriteTransaction(
+            transaction=transaction,
+            version=int(snapshot.version()),
+            table_id=str(metadata["id"]),
+            schema=json.loads(metadata["schemaString"]),
+            partition_columns=tuple(metadata.get("partitionColumns", [])),
+            configuration=dict(metadata.get("configuration", {})),
+            protocol=protocol,
+        )
+
+    def live_files(self, rewrite: RewriteTransaction) -> Any:
+        """The files of the transaction's snapshot as a DataFrame of add actions."""
+        from pyspark.sql import DataFrame
+
+        with self._active():
+            return DataFrame(rewrite.transaction.snapshot().allFiles().toDF(), self.spark)
+
+    def commit_rewrite(
+        self,
+        rewrite: RewriteTransaction,
+        actions_file: str,
+        *,
+        predicate: str | None,
+        metrics: dict[str, int],
+    ) -> int:
+        """Adds and removes as one OPTIMIZE; Delta refuses it if a removed file is gone meanwhile."""
+        parser = self.session.sessionState().sqlParser()
+        predicates = self.jvm.java.util.ArrayList()
+        if predicate is not None:
+            predicates.add(parser.parseExpression(predicate))
+        operation = getattr(self._delta, "DeltaOperations$Optimize")(
+            self.jvm.scala.jdk.javaapi.CollectionConverters.asScala(predicates).toSeq(),
+            self._scala_sequence(()),
+            False,
+            self._none,
+            False,
+        )
+        with self._active(), self._action_lines(actions_file) as actions:
+            sequence = actions.toVector()
+            rewrite.transaction.registerSQLMetrics(self.session, self._sql_metrics(metrics))
+            return int(rewrite.transaction.commit(sequence, operation))
+
+    def _sql_metrics(self, values: dict[str, int]) -> Any:
+        create = self.jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric
+        context = self.session.sparkContext()
+        found = self._scala_map({})
+        for name, value in values.items():
+            metric = create(context, name)
+            metric.set(value)
+            found = found.updated(name, metric)
+        return found
 
     def forget(self, path: str) -> None:
         """Drops what Delta has cached about a path."""

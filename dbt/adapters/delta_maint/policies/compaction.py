@@ -17,6 +17,8 @@ from dbt.adapters.delta_maint.core.compaction_policy import (
     Clustered,
     CompactionPolicy,
     PolicyKind,
+    Rewrite,
+    Verify,
 )
 from dbt.adapters.delta_maint.core.errors import ConfigError
 from dbt.adapters.delta_maint.core.sizes import parse_bytes
@@ -225,6 +227,8 @@ _KEYS: dict[str, Apply] = {
     "reserve_partitions": _of_policy("reserve_partitions", "reserve_partitions", read_flag),
     "zorder": _of_policy("zorder", "zorder", _columns),
     "clustered": _of_policy("clustered", "clustered", lambda n, v: _choice(n, v, Clustered)),
+    "rewrite": _of_policy("rewrite", "rewrite", lambda n, v: _choice(n, v, Rewrite)),
+    "verify": _of_policy("verify", "verify", lambda n, v: _choice(n, v, Verify)),
     "on_error": _of_policy(
         "on_error", "fail_on_error", lambda n, v: _choice(n, v, _ON_ERROR).value == "fail"
     ),

@@ -28,12 +28,16 @@ Observer = Callable[[Phase, "Chunk | None"], None]
 
 @dataclass(frozen=True)
 class RewriteMetrics:
+    """`left` are partitions that this rewriter did not touch, for OPTIMIZE, and the reason."""
+
     files_added: int = 0
     files_removed: int = 0
     bytes_added: int = 0
     bytes_removed: int = 0
     considered_files: int = 0
     partitions: int = 0
+    left: Chunk | None = None
+    left_reason: str | None = None
 
 
 class Rewriter(Protocol):
