@@ -88,7 +88,8 @@ def engines(spark: Any) -> dict[str, Any]:
             )
             compactor = Compactor(sql, table, rewriter, policy, CommitMark("compact", "bench"))
             result = compactor.run(plan)
-            assert not result.errors and not result.notes, result.sentence()
+            assert not result.errors, result.sentence()
+            assert not result.notes, result.sentence()
 
         return run
 

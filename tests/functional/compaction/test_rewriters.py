@@ -88,7 +88,7 @@ def schema_text(table: SmallTable) -> list[str]:
     names = file.metadata.metadata
     assert names[b"org.apache.spark.version"]
     assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
-    return [*str(file.schema).split("\n")[1:], names[b"org.apache.spark.sql.parquet.row.metadata"]]
+    return [*str(file.schema).split("\n")[2:], names[b"org.apache.spark.sql.parquet.row.metadata"]]
 
 
 def pair(spark: Any, **asked: Any) -> list[SmallTable]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 class _Selected:
     """What a chunk is at the version of the transaction; `reasons` by partitions left to OPTIMIZE."""
 
-    considered_files: int
+    considered: dict[PartitionKey, int]
     bins: list[FileBin]
     reasons: dict[PartitionKey, str] = field(default_factory=dict)
 
@@ -82,7 +83,8 @@ class ArrowRewriter:
         if isinstance(delta, str):
             return RewriteMetrics(left=chunk, left_reason=delta)
         rewrite = delta.open_rewrite(table.location)
-        facts = facts_of_transaction(session, table.location, rewrite)
+        # The caller's session: a new one has none of the confs that were set in it.
+        facts = facts_of_transaction(self._spark, table.location, rewrite)
         refusal = table_refusal(facts)
         if refusal is not None:
             return RewriteMetrics(left=chunk, left_reason=refusal)
@@ -117,7 +119,8 @@ class ArrowRewriter:
             cap_bytes=chunk.cap_bytes,
             unite=lambda key: self._unite(columns, key),
         )
-        selected = _Selected(len(considered), bins)
+        files_of = Counter(self._unite(columns, file.partition) for file in considered)
+        selected = _Selected(files_of, bins)
         for found in bins:
             for file in found.files:
                 if file.refusal is not None:
@@ -157,7 +160,7 @@ class ArrowRewriter:
             files_removed=found["numRemovedFiles"],
             bytes_added=found["numAddedBytes"],
             bytes_removed=found["numRemovedBytes"],
-            considered_files=selected.considered_files,
+            considered_files=sum(selected.considered.values()),
             partitions=len({new.bin.partition for new in new_files}),
         )
         reasons = selected.reasons
@@ -170,6 +173,7 @@ class ArrowRewriter:
             chunk,
             partitions=keys,
             predicate=create_partition_predicate(columns, keys),
+            considered_files=sum(selected.considered[key] for key in reasons),
             input_files=sum(len(found.files) for found in bins),
             input_bytes=sum(found.size_bytes for found in bins),
             output_files=len(bins),

@@ -63,6 +63,7 @@ def _actions(new_files: Collection[NewFile], now_ms: int) -> Iterator[dict[str, 
                 "extendedFileMetadata": True,
                 "partitionValues": dict(file.partition_values),
                 "size": file.size_bytes,
+                "tags": None,
             }
             if file.num_records is not None:
                 remove["stats"] = json.dumps(
