@@ -15,6 +15,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ def select(columns: str, start: int, end: int, files: int, p: int) -> str:
 def engines(spark: Any) -> dict[str, Any]:
     from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
     from dbt.adapters.delta_maint.core.compaction_policy import CompactionPolicy, PolicyKind
+    from dbt.adapters.delta_maint.core.compaction_ranking import unite_chunks
     from dbt.adapters.delta_maint.core.reservation import Reservations
     from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
     from dbt.adapters.delta_maint.lake.compactor import Compactor
@@ -86,6 +88,8 @@ def engines(spark: Any) -> dict[str, Any]:
                 partitions_added_to=None,
                 reservations=Reservations(),
             )
+            if rewriter.name == "arrow":
+                plan = replace(plan, chunks=unite_chunks(plan.chunks))
             compactor = Compactor(sql, table, rewriter, policy, CommitMark("compact", "bench"))
             result = compactor.run(plan)
             assert not result.errors, result.sentence()

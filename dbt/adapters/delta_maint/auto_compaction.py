@@ -29,6 +29,7 @@ from dbt.adapters.delta_maint.core.compaction_policy import (
     Rewrite,
     Verify,
 )
+from dbt.adapters.delta_maint.core.compaction_ranking import unite_chunks
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError, NotDeltaError
 from dbt.adapters.delta_maint.core.reservation import PROCESS_RESERVATIONS
 from dbt.adapters.delta_maint.core.table import Commit, Snapshot
@@ -306,7 +307,8 @@ class AutoCompaction:
         choice = choose_rewriter(spark, snapshot, policy, table=plan.table)
         note = choice.note()
         notes = plan.notes if note is None else (*plan.notes, note)
-        return replace(plan, rewriter=choice.rewrite, notes=notes)
+        chunks = unite_chunks(plan.chunks) if choice.is_arrow else plan.chunks
+        return replace(plan, rewriter=choice.rewrite, notes=notes, chunks=chunks)
 
     def _config(self, spark: SparkSession, request: Request) -> CompactionConfig:
         return with_user_confs(request.config, lambda key: spark.conf.get(key, None))

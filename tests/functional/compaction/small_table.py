@@ -10,6 +10,7 @@ from typing import Any
 from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
 from dbt.adapters.delta_maint.core.compaction_plan import CompactionPlan
 from dbt.adapters.delta_maint.core.compaction_policy import Budget, CompactionPolicy, PolicyKind
+from dbt.adapters.delta_maint.core.compaction_ranking import unite_chunks
 from dbt.adapters.delta_maint.core.reservation import Reservations
 from dbt.adapters.delta_maint.core.table import PartitionKey, Snapshot
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
@@ -118,4 +119,7 @@ class SmallTable:
             mark=MARK,
             observer=observer,
         )
-        return compactor.run(plan or self.plan(policy, **asked), max_seconds=max_seconds)
+        plan = plan or self.plan(policy, **asked)
+        if self.engine == "arrow":
+            plan = replace(plan, chunks=unite_chunks(plan.chunks))
+        return compactor.run(plan, max_seconds=max_seconds)

@@ -49,9 +49,9 @@ def a_type(draw: Any, depth: int = 0) -> tuple[pa.DataType, st.SearchStrategy[An
         return pa.list_(inner), st.lists(st.none() | values, max_size=3)
     if shape == "struct":
         inner, values = draw(a_type(depth + 1))
-        fields = [("x", inner), ("y z", kind)]
+        fields = [("x", inner), ("yz", kind)]
         own = LEAVES[next(n for n, (k, _) in LEAVES.items() if k == kind)][1]
-        made = st.fixed_dictionaries({"x": st.none() | values, "y z": st.none() | own})
+        made = st.fixed_dictionaries({"x": st.none() | values, "yz": st.none() | own})
         return pa.struct(fields), made
     if shape == "map":
         inner, values = draw(a_type(depth + 1))

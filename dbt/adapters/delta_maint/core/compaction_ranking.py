@@ -7,6 +7,7 @@ order is read from the table, so nothing has to be remembered between runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dbt.adapters.delta_maint.core.compaction_plan import (
     MOST_BYTES_PER_STATEMENT,
@@ -21,6 +22,7 @@ from dbt.adapters.delta_maint.core.partition_predicate import create_partition_p
 from dbt.adapters.delta_maint.core.sizes import format_bytes
 from dbt.adapters.delta_maint.core.table import PartitionColumn, PartitionKey
 
+MOST_PARTITIONS_PER_COMMIT = 512
 _ORDER = (Action.COMPACT, Action.ZORDER, Action.CLUSTER, Action.PURGE)
 
 
@@ -96,6 +98,36 @@ def make_chunks(
                     )
                 )
     return tuple(chunks)
+
+
+def unite_chunks(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """Fewer, larger chunks for a rewriter whose commits are not statements of limited length."""
+    united: list[Chunk] = []
+    for chunk in chunks:
+        last = united[-1] if united else None
+        if last is None or not _fit_in_one_commit(last, chunk):
+            united.append(chunk)
+            continue
+        united[-1] = replace(
+            last,
+            partitions=last.partitions + chunk.partitions,
+            predicate=f"{last.predicate} or {chunk.predicate}",
+            considered_files=last.considered_files + chunk.considered_files,
+            input_files=last.input_files + chunk.input_files,
+            input_bytes=last.input_bytes + chunk.input_bytes,
+            output_files=last.output_files + chunk.output_files,
+        )
+    return tuple(united)
+
+
+def _fit_in_one_commit(first: Chunk, second: Chunk) -> bool:
+    return (
+        first.action is second.action is Action.COMPACT
+        and None not in (first.predicate, second.predicate)
+        and (first.below_bytes, first.cap_bytes) == (second.below_bytes, second.cap_bytes)
+        and len(first.partitions) + len(second.partitions) <= MOST_PARTITIONS_PER_COMMIT
+        and first.input_bytes + second.input_bytes <= MOST_BYTES_PER_STATEMENT
+    )
 
 
 def _statement_parts(works: Sequence[PartitionWork]) -> Iterator[list[PartitionWork]]:

@@ -24,6 +24,8 @@ DELTA_MOST_THREADS = 15
 
 
 class DeltaSqlRewriter:
+    name = "delta"
+
     def __init__(self, spark: SparkSession, *, threads: int) -> None:
         self._spark = spark
         self._threads = max(1, min(threads, DELTA_MOST_THREADS))
