@@ -62,6 +62,10 @@ BY_DAY = QueryFacts(scan_bytes=LARGE, sort=(SortColumn("Day"),))
         ({"facts": replace(STAGED, has_history=True)}, Way.REBALANCE, "repeat MapInPandas"),
         ({"facts": replace(STAGED, scan_bytes=MIB)}, Way.EXACT, "computed once"),
         ({"by": "", "clustered_by": ("id",)}, Way.EXACT, "clustering columns"),
+        ({"by": "", "clustered_by": ("id",), "facts": SHUFFLED}, Way.EXACT, "clustering columns"),
+        ({"by": "", "clustered_by": ("id",), "facts": HEAVY}, Way.CAP, "SortMergeJoin"),
+        ({"by": "", "write_order": ("id",), "facts": HEAVY}, Way.EXACT, "write_order"),
+        ({"by": "", "write_order": ("id",), "facts": RANDOM}, Way.EXACT, "write_order"),
         (
             {"facts": QueryFacts(scan_bytes=MIB), "by": "", "clustered_by": ("id",)},
             Way.COALESCE,

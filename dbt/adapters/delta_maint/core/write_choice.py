@@ -55,6 +55,10 @@ class WritePolicy:
     merged_partition_factor: float = 1.2
     min_write_tasks: int | None = None
 
+    @property
+    def order_columns(self) -> tuple[str, ...]:
+        return self.write_order or self.clustered_by
+
 
 @dataclass(frozen=True)
 class SortColumn:
@@ -172,11 +176,17 @@ def _unpartitioned(policy: WritePolicy, facts: QueryFacts, target_bytes: int) ->
     is_costly = facts.is_heavy or not facts.is_deterministic
     if policy.mode is Mode.REBALANCE:
         return Choice(Way.REBALANCE, "asked for")
+    shares = facts.can_share_stages
+    if policy.write_order:
+        return Choice(
+            Way.EXACT,
+            "placed by write_order",
+            is_staged=is_costly and not shares,
+            shares_stages=shares,
+        )
     is_small = 0 < facts.scan_bytes < target_bytes
-    if policy.clustered_by and not (policy.write_order or is_costly or is_small):
-        return Choice(Way.EXACT, "placed by its clustering columns")
-    if policy.write_order and (policy.mode is Mode.EXACT or not is_costly):
-        return Choice(Way.EXACT, "placed by write_order", is_staged=is_costly)
+    if policy.clustered_by and not is_small and (shares or not is_costly):
+        return Choice(Way.EXACT, "placed by its clustering columns", shares_stages=shares)
     if policy.mode is Mode.EXACT:
         return Choice(Way.CHUNKS, "asked for", is_staged=is_costly)
     if not facts.is_deterministic:

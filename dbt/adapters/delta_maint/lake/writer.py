@@ -61,6 +61,10 @@ class Preparation:
         keys = self._target.partition_keys(frame)
         bare = query_facts.unarranged(frame, keeps_sort=False)
         facts = query_facts.inspect(frame, bare, keys)
+        ordered_by = {name.lower() for name in self._policy.order_columns}
+        if ordered_by & {name.lower() for name in facts.random_columns}:
+            # A range of what chance fills in is another one at every evaluation.
+            facts = replace(facts, is_deterministic=False, random_columns=())
         if facts.is_heavy:
             facts = replace(
                 facts,
@@ -248,9 +252,7 @@ class Preparation:
     ) -> WriteQuery:
         order: tuple[SortColumn, ...] = ()
         offered = {name.lower() for name in frame.columns}
-        named = self._policy.write_order or tuple(
-            name for name in self._policy.clustered_by if name.lower() in offered
-        )
+        named = [name for name in self._policy.order_columns if name.lower() in offered]
         if named:
             order = tuple(SortColumn(name) for name in named)
         elif facts.sort and self._policy.sorted_query == "within":
