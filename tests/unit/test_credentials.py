@@ -64,6 +64,12 @@ def test_keys_of_the_session_are_refused_for_a_server() -> None:
         credentials(method="thrift", host="h", warehouse="x")
 
 
+def test_a_statement_that_may_have_committed_is_never_sent_again() -> None:
+    assert credentials().query_retries == 0
+    with pytest.raises(DbtRuntimeError, match="may already have committed: remove it"):
+        credentials(method="thrift", host="h", query_retries=1)
+
+
 @pytest.mark.parametrize(("given", "found"), [(None, "false"), (True, "true"), ("true", "true")])
 def test_ansi_mode_is_off_unless_the_profile_says_otherwise(given: Any, found: str) -> None:
     parameters = {} if given is None else {"spark.sql.ansi.enabled": given}

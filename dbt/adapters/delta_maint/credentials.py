@@ -47,6 +47,8 @@ class DeltaMaintCredentials(SparkCredentials):
     server_side_parameters: dict[str, Any] = field(default_factory=dict)
     # Folders below which convert_to_delta may work; empty means anywhere.
     convert_roots: list[str] = field(default_factory=list)
+    # dbt-spark would send a statement once more after a lost connection, by which time it may have committed.
+    query_retries: int = 0
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
@@ -125,6 +127,11 @@ class DeltaMaintCredentials(SparkCredentials):
                         f"`{key}` is for `method: session`, but method is {self.method.value}: "
                         "remove it; the server decides this."
                     )
+        if self.query_retries:
+            raise DbtRuntimeError(
+                f"query_retries is {self.query_retries}, which sends a statement again that may "
+                "already have committed: remove it, and run dbt again after a lost connection."
+            )
         if self.startup not in STARTUP_MODES:
             raise DbtRuntimeError(
                 f"startup is {self.startup!r}: use one of {', '.join(STARTUP_MODES)}."
