@@ -166,6 +166,9 @@ def test_reservation_can_be_switched_off() -> None:
         snapshot({"1": [1] * 9}), replace(BINS, reserve_partitions=False), reservations=reservations
     )
     assert plan.runs
+    # What it did not reserve is not its own to give back.
+    reservations.release("id", plan.reserved)
+    assert reservations.filter_free_partitions("id", keys("1")) == frozenset()
 
 
 def test_nothing_stays_reserved_when_building_the_request_fails(

@@ -195,6 +195,7 @@ def reserve_table_partitions(
             reason=kept[0].reason if len(kept) == 1 else f"{len(kept)} partitions are worth it",
             chosen=kept,
             chunks=chunks,
+            holds_reservation=policy.reserve_partitions,
         )
     except BaseException:
         if policy.reserve_partitions:

@@ -115,6 +115,7 @@ class CompactionPlan:
     skipped: tuple[SkippedPartition, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    holds_reservation: bool = False
     rewriter: Rewrite = Rewrite.DELTA
 
     @property
@@ -134,8 +135,13 @@ class CompactionPlan:
         return sum(work.output_files for work in self.chosen)
 
     @property
-    def reserved(self) -> frozenset[PartitionKey]:
+    def chosen_partitions(self) -> frozenset[PartitionKey]:
         return frozenset(work.partition for work in self.chosen)
+
+    @property
+    def reserved(self) -> frozenset[PartitionKey]:
+        """Those to give back when the plan has ended, in whatever way."""
+        return self.chosen_partitions if self.holds_reservation else frozenset()
 
     def sentence(self) -> str:
         if not self.runs:
