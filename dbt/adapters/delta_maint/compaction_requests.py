@@ -23,7 +23,8 @@ from dbt.adapters.delta_maint.auto_compaction import (
     is_switched_off,
 )
 from dbt.adapters.delta_maint.core.errors import ConfigError, DeltaMaintError
-from dbt.adapters.delta_maint.credentials import ConnectionMethod
+from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark
 from dbt.adapters.delta_maint.maintenance_selection import Selected, select_relations
 from dbt.adapters.delta_maint.policies.compaction import (
@@ -63,7 +64,7 @@ class DbtCompaction:
 
     def begin_node(self, adapter: Any) -> str | None:
         """Sets the mark unless the user has metadata of their own; returns what to undo."""
-        if not _has_session(adapter):
+        if not _can_compact(adapter):
             return None
         connection = adapter.connections.get_thread_connection()
         node = connection.name
@@ -94,12 +95,9 @@ class DbtCompaction:
     ) -> Report | None:
         is_hook = overrides is not None
         config = self._config_of(model["config"], is_hook=is_hook, overrides=overrides)
-        if config.enabled and not _has_session(adapter):
-            raise DbtRuntimeError(
-                "auto_compact runs in a Spark session of this process, which method "
-                f"{adapter._credentials.method.value} does not have: use `method: session`."
-            )
-        if not _has_session(adapter):
+        if config.enabled:
+            _require_compaction(adapter)
+        if not _can_compact(adapter):
             return None
         if not is_hook and model["config"].get("incremental_strategy") == "microbatch":
             # Batches may run side by side, and a batch must not fail because of another's compaction.
@@ -164,11 +162,7 @@ class DbtCompaction:
     def run_operation(
         self, adapter: Any, graph: dict[str, Any], arguments: dict[str, Any]
     ) -> list[Report]:
-        if not _has_session(adapter):
-            raise DbtRuntimeError(
-                "compact runs in a Spark session of this process, which method "
-                f"{adapter._credentials.method.value} does not have: use `method: session`."
-            )
+        _require_compaction(adapter)
         try:
             selected = select_relations(graph, arguments.get("select"))
             dry_run = read_flag("dry_run", arguments.get("dry_run") or False)
@@ -216,8 +210,13 @@ class DbtCompaction:
         return self._work.compact_all(adapter._spark, requests, limits)
 
 
-def _has_session(adapter: Any) -> bool:
-    return bool(adapter._credentials.method == ConnectionMethod.SESSION)
+def _can_compact(adapter: Any) -> bool:
+    return bool(adapter._credentials.capabilities.has(Feature.COMPACTION))
+
+
+def _require_compaction(adapter: Any) -> None:
+    with told_to_dbt():
+        adapter._credentials.capabilities.require(Feature.COMPACTION)
 
 
 def _fail_if_wanted(report: Report | None, config: CompactionConfig) -> None:

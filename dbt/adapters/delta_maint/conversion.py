@@ -18,7 +18,7 @@ from dbt.adapters.delta_maint.__version__ import version
 from dbt.adapters.delta_maint.connections import project_root
 from dbt.adapters.delta_maint.core.conversion import ConversionPlan, ConvertRequest
 from dbt.adapters.delta_maint.core.errors import ConfigError, DeltaMaintError
-from dbt.adapters.delta_maint.credentials import ConnectionMethod
+from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.lake.catalog_entry import SessionCatalog
 from dbt.adapters.delta_maint.lake.conversion_undo import Undoer
 from dbt.adapters.delta_maint.lake.converter import Converter
@@ -66,12 +66,12 @@ class ConversionRun:
         """On the connection that this thread of dbt has open."""
         credentials = adapter.config.credentials
         handle = adapter.connections.get_thread_connection().handle
-        is_session = credentials.method == ConnectionMethod.SESSION
-        if is_session:
+        has_footers = credentials.capabilities.has(Feature.FOOTER_CONVERSION)
+        if has_footers:
             handle.mark_thread()
         root = project_root(credentials)
         return cls(
-            spark=handle.spark if is_session else None,
+            spark=handle.spark if has_footers else None,
             run_sql=lambda sql: adapter.execute(sql, fetch=True)[1].rows,
             default_schema=credentials.schema,
             project_root=root,

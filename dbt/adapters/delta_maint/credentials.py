@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt.adapters.delta_maint.core.errors import ProfileError
+from dbt.adapters.delta_maint.environments.capabilities import Capabilities, capabilities_of
 from dbt.adapters.delta_maint.environments.session_settings import (
     STARTUP_MODES,
     SessionSettings,
@@ -91,6 +92,10 @@ class DeltaMaintCredentials(SparkCredentials):
     @property
     def unique_field(self) -> str:
         return f"{self.method.value}:{self.warehouse if self.host == 'session' else self.host}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return capabilities_of(self.method.value)
 
     def _connection_keys(self) -> tuple[str, ...]:
         if self.method == ConnectionMethod.SESSION:

@@ -24,6 +24,8 @@ from dbt.adapters.delta_maint.core import sql_text
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError
 from dbt.adapters.delta_maint.core.statements import split_statements
 from dbt.adapters.delta_maint.credentials import ConnectionMethod, DeltaMaintCredentials
+from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.model_config import DeltaMaintConfig
 from dbt.adapters.delta_maint.python_models import SessionPythonJob
 from dbt.adapters.delta_maint.seeds import column_type, seed_rows, seed_select
@@ -202,16 +204,13 @@ class DeltaMaintAdapter(WritesAdapter):
     @available.parse_none
     def seed_query(self, agate_table: agate.Table, view_name: str, types: dict[str, str]) -> str:
         """A query whose rows are exactly the seed's, typed; a value that does not fit is an error."""
+        with told_to_dbt():
+            self._credentials.capabilities.require(Feature.SEEDS)
         try:
             names, rows = seed_rows(agate_table)
-            if self._credentials.method == ConnectionMethod.SESSION:
-                return seed_select(self._spark, names, rows, types, view_name=view_name)
+            return seed_select(self._spark, names, rows, types, view_name=view_name)
         except DeltaMaintError as exc:
             raise DbtRuntimeError(str(exc)) from exc
-        raise DbtRuntimeError(
-            f"Seeds are loaded through a DataFrame, which method {self._credentials.method.value} "
-            "does not have: use `method: session`."
-        )
 
     # -- Python models ------------------------------------------------------------------------
 
@@ -226,12 +225,8 @@ class DeltaMaintAdapter(WritesAdapter):
     def submit_python_job(
         self, parsed_model: dict[str, Any], compiled_code: str
     ) -> AdapterResponse:
-        method = self._credentials.method
-        if method != ConnectionMethod.SESSION:
-            raise DbtRuntimeError(
-                f"Python models need a DataFrame session, which method {method.value} does not "
-                "have: use `method: session`."
-            )
+        with told_to_dbt():
+            self._credentials.capabilities.require(Feature.PYTHON_MODELS)
         submission = parsed_model["config"].get("submission_method", "session")
         if submission != "session":
             raise DbtRuntimeError(

@@ -15,6 +15,7 @@ from dbt.adapters.delta_maint.core.errors import ConfigError
 from dbt.adapters.delta_maint.core.statements import split_statements
 from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
 from dbt.adapters.delta_maint.core.write_outcome import WriteOutcome, outcome
+from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.lake import write_settings
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
@@ -104,13 +105,10 @@ def plan(adapter: Any, request: WriteRequest) -> PlannedWrite | None:
 def policy_of(config: Any, credentials: Any) -> WritePolicy | None:
     conf = credentials.server_side_parameters.get(write_settings.OPTIMIZE_WRITE)
     policy = write_policy(config.get, session_says_on=str(conf).lower() == "true")
-    method = credentials.method.value
-    if policy is not None and policy.mode is not Mode.OFF and method != "session":
-        raise ConfigError(
-            f"An optimized write places rows through a DataFrame, which method {method} does not "
-            "have: use `method: session`, or set `optimized_write: off`."
-        )
-    return policy if method == "session" else None
+    capabilities = credentials.capabilities
+    if policy is not None and policy.mode is not Mode.OFF:
+        capabilities.require(Feature.OPTIMIZED_WRITE, otherwise="`optimized_write: off`")
+    return policy if capabilities.has(Feature.OPTIMIZED_WRITE) else None
 
 
 def prepare(spark: Any, policy: WritePolicy, request: WriteRequest) -> PreparedWrite:

@@ -15,8 +15,8 @@ from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.delta_maint.catalog_rows import Description, catalog_rows, catalog_table
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
 from dbt.adapters.delta_maint.core.spark_types import columns_of
-from dbt.adapters.delta_maint.credentials import ConnectionMethod
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.lake.session_catalog import SESSION_CATALOG, table_provider
 from dbt.adapters.delta_maint.relation import DeltaMaintRelation
 from dbt.adapters.delta_maint.source_freshness import last_data_change
@@ -77,7 +77,7 @@ class RelationsAdapter(SparkAdapter):
         ]
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list[DeltaMaintColumn]:
-        if self.config.credentials.method == ConnectionMethod.SESSION:
+        if self.config.credentials.capabilities.has(Feature.DRIVER):
             # Without a statement, and with the types whole. What Spark cannot resolve, a view over a
             # table that is gone say, can still be described.
             with contextlib.suppress(Exception):
@@ -145,8 +145,8 @@ class RelationsAdapter(SparkAdapter):
         return Description.of(rows).details.get("Provider", "").lower() or None
 
     def _asks_session_catalog(self, relation: BaseRelation) -> bool:
-        is_session = self.config.credentials.method == ConnectionMethod.SESSION
-        return is_session and (relation.database or SESSION_CATALOG) == SESSION_CATALOG
+        has_driver = self.config.credentials.capabilities.has(Feature.DRIVER)
+        return has_driver and (relation.database or SESSION_CATALOG) == SESSION_CATALOG
 
     @available.parse(lambda *a, **k: Description([]))
     def table_description(self, relation: BaseRelation) -> Description:
@@ -214,7 +214,7 @@ class RelationsAdapter(SparkAdapter):
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
         now = dt.datetime.now(dt.timezone.utc)
-        spark = self._spark if self.config.credentials.method == ConnectionMethod.SESSION else None
+        spark = self._spark if self.config.credentials.capabilities.has(Feature.DRIVER) else None
         found = {}
         for source in sources:
             with told_to_dbt():

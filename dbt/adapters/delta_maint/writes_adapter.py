@@ -33,8 +33,8 @@ from dbt.adapters.delta_maint.core.table_settings import (
     changes,
     refuse_other_partitions,
 )
-from dbt.adapters.delta_maint.credentials import ConnectionMethod
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.environments.catalog import IN_MEMORY
 from dbt.adapters.delta_maint.incremental_writes import (
     DUPLICATES,
@@ -121,7 +121,7 @@ class WritesAdapter(RelationsAdapter):
     @available.parse_none
     def commit_response(self, relation: BaseRelation, response: Any) -> DeltaMaintResponse:
         """What the statement behind `response` did to the table: one small read."""
-        if self._credentials.method == ConnectionMethod.SESSION:
+        if self._credentials.capabilities.has(Feature.DRIVER):
             return session_response(self._spark, relation, response)
         _, table = self.execute(f"describe history {relation} limit 1", fetch=True)
         return history_response(table.rows[0], response)

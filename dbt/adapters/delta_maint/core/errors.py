@@ -19,6 +19,10 @@ class ConfigError(DeltaMaintError):
     """A model config or an argument has a value that cannot work."""
 
 
+class CapabilityError(ConfigError):
+    """The connection method cannot do what was asked for; another one can."""
+
+
 class JavaError(DeltaMaintError):
     """Java is missing or too old."""
 
