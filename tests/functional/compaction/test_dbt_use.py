@@ -131,11 +131,13 @@ class TestHookAndOperation:
         assert "OPTIMIZE" not in operations(project, "cold")
         planned = {entry["table"].split("`")[-2]: entry for entry in compactions(project)}["cold"]
 
-        run_dbt(["run-operation", "compact", "--args", "{select: cold}"])
+        run_dbt(["run-operation", "compact", "--args", "{select: cold, rewrite: auto}"])
         done = {entry["table"].split("`")[-2]: entry for entry in compactions(project)}["cold"]
         assert operations(project, "cold")[-1] == "OPTIMIZE"
         assert (done["files_removed"], done["files_added"]) == (18, 2)
         assert done["chosen"] == planned["chosen"]
+        assert (planned["rewriter"], done["rewriter"]) == ("delta", "arrow")
+        assert done["notes"] == ["rewritten by Arrow"]
 
         # A second time there is nothing left, and nothing is rewritten.
         _, output = run_dbt_and_capture(["run-operation", "compact", "--args", "{select: cold}"])
@@ -149,6 +151,7 @@ class TestHookAndOperation:
             ("{select: nobody}", "matches no table"),
             ("{budget: ten}", "budget is 'ten'"),
             ("{settings: {policy: all}}", "use one of bins, count, eager"),
+            ("{rewrite: rust}", "rewrite is 'rust': use one of auto, arrow, delta"),
             ("{dry_run: maybe}", "dry_run is 'maybe'"),
         ],
     )

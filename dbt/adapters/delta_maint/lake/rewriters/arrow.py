@@ -70,6 +70,7 @@ class ArrowRewriter:
         self._cores = max(1, cores)
         self._zone = session_zone
         self._verifies_rows = verifies_rows
+        self._missing: str | None = None
 
     def rewrite(
         self, table: DeltaTable, chunk: Chunk, mark: CommitMark, observer: Observer
@@ -79,9 +80,13 @@ class ArrowRewriter:
         session = self._spark.newSession()
         session.conf.set(USER_METADATA, mark.text())
         session.conf.set("spark.databricks.delta.autoCompact.enabled", "false")
-        delta = JvmDelta.probe(session)
-        if isinstance(delta, str):
-            return RewriteMetrics(left=chunk, left_reason=delta)
+        if self._missing is None:
+            # Asked once: looking through the methods of Delta's classes takes a while.
+            probed = JvmDelta.probe(session)
+            self._missing = probed if isinstance(probed, str) else ""
+        if self._missing:
+            return RewriteMetrics(left=chunk, left_reason=self._missing)
+        delta = JvmDelta(session)
         rewrite = delta.open_rewrite(table.location)
         # The caller's session: a new one has none of the confs that were set in it.
         facts = facts_of_transaction(self._spark, table.location, rewrite)

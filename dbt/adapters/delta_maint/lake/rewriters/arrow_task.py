@@ -41,6 +41,8 @@ class BinRewriter:
         self.spec = spec
         fields = spec["schema"]["fields"]
         self.fields = [arrow_columns.arrow_field(column) for column in fields]
+        self._schema: pa.Schema | None = None
+        self._planned: tuple[pa.Schema, Any, list[arrow_columns.Column]] | None = None
         self.key_values = {
             b"org.apache.spark.version": spec["spark_version"].encode(),
             b"org.apache.spark.sql.parquet.row.metadata": json.dumps(
@@ -111,7 +113,9 @@ class BinRewriter:
             if field.name not in self.spec["partition_names"]
             or field.name in first.schema_arrow.names
         ]
-        return pa.schema(inside)
+        if self._schema is None or self._schema.names != [field.name for field in inside]:
+            self._schema = pa.schema(inside)
+        return self._schema
 
     def _refuse_missing_partition_columns(
         self, file: pq.ParquetFile, schema: pa.Schema, number: int
@@ -122,8 +126,16 @@ class BinRewriter:
                     "files with partition columns inside and files without"
                 )
 
+    def _plan(self, file: pq.ParquetFile, schema: pa.Schema) -> list[arrow_columns.Column]:
+        """Neighbours mostly have one schema: its plan is made once."""
+        known = self._planned
+        if known is None or known[0] is not schema or not known[1].equals(file.schema):
+            known = (schema, file.schema, arrow_columns.plan_columns(file, schema))
+            self._planned = known
+        return known[2]
+
     def _copy(self, file: pq.ParquetFile, schema: pa.Schema, sink: RowGroups) -> None:
-        plan = arrow_columns.plan_columns(file, schema)
+        plan = self._plan(file, schema)
         rows = max(1, file.metadata.num_rows)
         groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
         row_bytes = max(1, sum(group.total_byte_size for group in groups) // rows)
