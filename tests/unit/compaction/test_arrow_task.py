@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -185,6 +186,20 @@ def test_rows_keep_their_order_and_row_groups_their_size(tmp_path: Path) -> None
     assert file.read()["a"].to_pylist() == list(range(100_000))
     assert 3 <= file.metadata.num_row_groups <= 5
     assert file.metadata.metadata[b"org.apache.spark.version"] == b"4.2.0"
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_partition_columns_are_in_the_new_file_only_if_they_were_in_the_old_ones(
+    tmp_path: Path, is_inside: bool
+) -> None:
+    columns = {"p": [7, 7], "a": [1, 2]} if is_inside else {"a": [1, 2]}
+    spec = spec_of(("p", "long"), ("a", "long"), partition_names=["p"], indexed=[("a",)])
+    answer = rewrite(tmp_path, [pa.table(columns)] * 2, spec)
+    file = pq.ParquetFile(answer["path"])
+    assert file.schema_arrow.names == (["a", "p"] if is_inside else ["a"])
+    told = json.loads(file.metadata.metadata[b"org.apache.spark.sql.parquet.row.metadata"])
+    assert [column["name"] for column in told["fields"]] == file.schema_arrow.names
+    assert len(answer["leaves"]) == 1
 
 
 def test_arrow_types_carry_field_ids() -> None:

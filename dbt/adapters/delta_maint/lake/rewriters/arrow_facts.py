@@ -20,15 +20,17 @@ from dbt.adapters.delta_maint.core.sql_text import string_literal
 from dbt.adapters.delta_maint.core.table import PartitionColumn, Protocol, Snapshot, partition_key
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta, RewriteTransaction
 from dbt.adapters.delta_maint.lake.rewriters import arrow_task
-from dbt.adapters.delta_maint.lake.rewriters.arrow_job import ship_by_value
+from dbt.adapters.delta_maint.lake.rewriters.arrow_job import (
+    STATS_CONF,
+    STRING_PREFIX_CONF,
+    ship_by_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
-STATS_CONF = "spark.databricks.delta.stats.collect"
-STRING_PREFIX_CONF = "spark.databricks.io.skipping.stringPrefixLength"
 SESSION_CONFS = (
     CODEC_CONF,
     TIMESTAMP_CONF,
@@ -56,7 +58,7 @@ def facts_of(
     schema: Mapping[str, Any],
     properties: Mapping[str, str],
 ) -> TableFacts:
-    confs = {name: found for name in SESSION_CONFS if (found := spark.conf.get(name, None))}
+    confs = {name: found for name in SESSION_CONFS if (found := _conf(spark, name))}
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     confs |= {name: str(found) for name in HADOOP_CONFS if (found := hadoop.get(name))}
     return TableFacts(
@@ -150,6 +152,14 @@ def workers_pyarrow(spark: SparkSession) -> str | None:
                     raise
                 _pyarrow_of[context.applicationId] = None
         return _pyarrow_of[context.applicationId]
+
+
+def _conf(spark: SparkSession, name: str) -> str | None:
+    """What is set, or else Spark's own default: a default given here would hide that."""
+    try:
+        return str(spark.conf.get(name))
+    except Exception:  # a conf that nobody has registered and nobody has set
+        return None
 
 
 def _scheme(spark: Any, location: str, hadoop: Any) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 LARGE_BIN_BYTES = 32 * 1024 * 1024
 ROW_GROUP_BYTES = 128 * 1024 * 1024
 STRING_PREFIX_CHARACTERS = 32
+STATS_CONF = "spark.databricks.delta.stats.collect"
 STRING_PREFIX_CONF = "spark.databricks.io.skipping.stringPrefixLength"
 STRING_PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
 LEVELS = {"zstd": "parquet.compression.codec.zstd.level", "gzip": "zlib.compress.level"}
@@ -69,7 +70,9 @@ class RewriteJob:
         self._cores = cores
         is_mapped = facts.properties.get(MAPPING_MODE, "none").lower() != "none"
         properties = dict(facts.properties)
-        indexed = delta_stats.indexed_columns(dict(facts.schema), partition_columns, properties)
+        indexed: tuple[delta_stats.StatColumn, ...] = ()
+        if facts.confs.get(STATS_CONF, "true").lower() == "true":
+            indexed = delta_stats.indexed_columns(dict(facts.schema), partition_columns, properties)
         self._columns = tuple(
             delta_stats.StatColumn(
                 physical_path(facts.schema, column.path, is_mapped=is_mapped), column.type_name
@@ -129,6 +132,7 @@ class RewriteJob:
             # A worker that was lost, for one: nothing of this job is committed.
             self.remove_everything()
             return dict.fromkeys(by_number, telling_sentence(exc).splitlines()[0][:300])
+        self._remove_but(answer["path"] for answer in answers if answer["error"] is None)
         return {
             answer["number"]: answer["error"] or self._new_file(by_number[answer["number"]], answer)
             for answer in answers
@@ -138,13 +142,18 @@ class RewriteJob:
         return [self._local(file.path) for file in found.files]
 
     def remove_everything(self) -> None:
-        """All files of this job, those of lost attempts too: only where no commit can name them."""
+        """All files of this job: only where no commit can name them."""
+        self._remove_but(())
+
+    def _remove_but(self, kept: Iterable[str]) -> None:
+        """What attempts left that were lost, or run twice, and are not among the answers."""
+        known = set(kept)
         remove_files(
-            os.path.join(folder, name)
+            path
             for folder in self._folders
             if os.path.isdir(folder)
             for name in os.listdir(folder)
-            if self.mark in name
+            if self.mark in name and (path := os.path.join(folder, name)) not in known
         )
 
     def _as_data(self, found: FileBin) -> dict[str, Any]:

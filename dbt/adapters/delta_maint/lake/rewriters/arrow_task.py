@@ -39,16 +39,11 @@ def pyarrow_version(_: Any) -> str:
 class BinRewriter:
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
-        fields = spec["schema"]["fields"]
-        self.fields = [arrow_columns.arrow_field(column) for column in fields]
+        inner = set(spec["partition_names"])
+        # Where files hold partition columns at all, these come last.
+        self.columns = sorted(spec["schema"]["fields"], key=lambda f: f["name"] in inner)
         self._schema: pa.Schema | None = None
         self._planned: tuple[pa.Schema, Any, list[arrow_columns.Column]] | None = None
-        self.key_values = {
-            b"org.apache.spark.version": spec["spark_version"].encode(),
-            b"org.apache.spark.sql.parquet.row.metadata": json.dumps(
-                spec["schema"], separators=(",", ":")
-            ).encode(),
-        }
 
     def answer(self, found: dict[str, Any]) -> dict[str, Any]:
         # The attempt is in the name: a task that runs twice does not write into its own file.
@@ -72,7 +67,7 @@ class BinRewriter:
                     if schema is None or sink is None:
                         schema = self._output_schema(opened)
                         watch = Watch(schema, self.spec)
-                        sink = RowGroups(path, schema, self.spec, watch, self.key_values)
+                        sink = RowGroups(path, schema, self.spec, watch)
                     self._refuse_missing_partition_columns(opened, schema, number)
                     self._copy(opened, schema, sink)
         finally:
@@ -108,13 +103,19 @@ class BinRewriter:
     def _output_schema(self, first: pq.ParquetFile) -> pa.Schema:
         """Partition columns stay in files that have them, as those of column-mapped tables do."""
         inside = [
-            field
-            for field in self.fields
-            if field.name not in self.spec["partition_names"]
-            or field.name in first.schema_arrow.names
+            column
+            for column in self.columns
+            if column["name"] not in self.spec["partition_names"]
+            or column["name"] in first.schema_arrow.names
         ]
-        if self._schema is None or self._schema.names != [field.name for field in inside]:
-            self._schema = pa.schema(inside)
+        names = [column["name"] for column in inside]
+        if self._schema is None or self._schema.names != names:
+            own = {"type": "struct", "fields": inside}
+            pairs = {
+                footer_stats.SPARK_VERSION_KEY: self.spec["spark_version"],
+                footer_stats.SPARK_SCHEMA_KEY: json.dumps(own, separators=(",", ":")),
+            }
+            self._schema = pa.schema(map(arrow_columns.arrow_field, inside), metadata=pairs)
         return self._schema
 
     def _refuse_missing_partition_columns(
@@ -154,7 +155,6 @@ class RowGroups:
         schema: pa.Schema,
         spec: dict[str, Any],
         watch: Watch,
-        key_values: dict[bytes, bytes],
     ) -> None:
         self.rows = 0
         self._schema = schema
@@ -172,7 +172,8 @@ class RowGroups:
             store_decimal_as_integer=True,
             write_page_index=True,
         )
-        self._writer.add_key_value_metadata(key_values)
+        # Arrow leaves out a schema's own pairs where it does not store the schema itself.
+        self._writer.add_key_value_metadata(schema.metadata)
 
     def add(self, batch: pa.RecordBatch) -> None:
         self._kept.append(batch)
