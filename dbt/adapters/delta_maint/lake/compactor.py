@@ -175,7 +175,8 @@ class Compactor:
             difference = self._difference(plan, chunk, metrics, mark)
             yield ChunkResult(chunk, metrics, replans, difference=difference)
             return
-        yield ChunkResult(chunk, metrics, replans)
+        # How often it was planned anew is told once, with what was left.
+        yield ChunkResult(chunk, metrics)
         if self.fallback is None:
             raise CompactionError(f"Nobody rewrites what was left: {metrics.left_reason}.")
         yield from self._run_chunk(plan, metrics.left, replans, self.fallback)
