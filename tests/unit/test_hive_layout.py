@@ -96,6 +96,7 @@ def test_columns_are_compared_without_case_and_keep_the_first_spelling() -> None
 def test_a_path_is_encoded_from_what_is_on_disk() -> None:
     assert encode_path("k=a b%3Ac/x#1?.parquet") == "k=a%20b%253Ac/x%231%3F.parquet"
     assert encode_path("a:b/é🚲") == "a%3Ab/é🚲"
+    assert encode_path("k=1/t=10:30/é🚲") == "k=1/t=10:30/é🚲"
     assert encode_path("a\u00a0b\u2028c") == "a%C2%A0b%E2%80%A8c"
 
 

@@ -203,6 +203,16 @@ def test_every_kind_of_change_works_on_a_converted_table(session: Any, tmp_path:
     assert tracked == 11
 
 
+def test_a_vacuum_knows_every_file_by_the_name_it_has(session: Any, tmp_path: Path) -> None:
+    by_value(tmp_path / "k=1", "t", ["10:30", "a b", "é+&=%25", "it's [1]"])
+    convert(session, tmp_path)
+    name = f"delta.`{tmp_path}`"
+    session.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    assert session.sql(f"vacuum {name} retain 0 hours dry run").collect() == []
+    session.sql(f"delete from {name} where t = '10:30' and id = 1")
+    assert session.sql(f"select count(*) from {name}").collect()[0][0] == 11
+
+
 def test_features_asked_for_at_conversion_are_there(session: Any, tmp_path: Path) -> None:
     by_value(tmp_path, "k", ["1", "2"])
     convert(

@@ -97,9 +97,16 @@ class TestOperation:
         )
 
     def test_a_native_failure_leaves_nothing_either(self, project: Any, landing: Path) -> None:
-        output = self.convert(expect_pass=False, path=str(landing / "bad"), engine="native")
-        assert "Delta's own command did not convert" in output
-        assert sorted(p.name for p in (landing / "bad").iterdir()) == ["a.parquet", "b.parquet"]
+        put(landing / "drift" / "a.parquet", {"v": [1]})
+        put(landing / "drift" / "b.parquet", {"v": ["x"]})
+        for folder, words in (
+            ("bad", "DELTA_FAILED_READ_FILE_FOOTER"),
+            ("drift", "Delta's own command did not convert"),
+        ):
+            output = self.convert(expect_pass=False, path=str(landing / folder), engine="native")
+            assert words in output
+            found = sorted(path.name for path in (landing / folder).iterdir())
+            assert found == ["a.parquet", "b.parquet"]
 
     @pytest.mark.parametrize(
         ("keys", "words"),

@@ -22,7 +22,7 @@ _UNSAFE = set("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(1, 32)}
 # What java.net.URI encodes in a path, and Delta with it. Other characters outside of ASCII stay: VACUUM
 # compares this text with the names it lists, so it has to be the very same.
 _URI_ENCODED = re.compile(
-    '[\\x00-\\x20"#%:<>?\\[\\\\\\]^`{|}\\x7f-\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
+    '[\\x00-\\x20"#%<>?\\[\\\\\\]^`{|}\\x7f-\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
 )
 
 PartitionPairs = tuple[tuple[str, str | None], ...]
@@ -119,9 +119,12 @@ def encode_path(relative_path: str) -> str:
     >>> encode_path("k=a b%3Ac/x.parquet")
     'k=a%20b%253Ac/x.parquet'
     """
-    return _URI_ENCODED.sub(
+    encoded = _URI_ENCODED.sub(
         lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), relative_path
     )
+    # In front of the first slash a colon would end a URI's scheme; after it, Java leaves it alone.
+    first, slash, rest = encoded.partition("/")
+    return first.replace(":", "%3A") + slash + rest
 
 
 def _difference(expected: Sequence[str], names: Sequence[str], folder: str) -> str:
