@@ -158,6 +158,18 @@ def from_schema(column_types: Iterable[str]) -> Calibration:
     return Calibration(Source.SCHEMA, max(total, 1.0))
 
 
+_RANDOM_BYTES = {"boolean": 0.2, "int": 4.0, "float": 4.0, "string": 38.0}
+
+
+def of_random_columns(column_types: Iterable[str]) -> float:
+    """Bytes per row of columns that chance fills: nothing compresses them, and a text is most often a UUID.
+
+    >>> of_random_columns(["string", "double"])
+    46.0
+    """
+    return sum(_RANDOM_BYTES.get(kind.lower(), 8.0) for kind in column_types)
+
+
 def shuffle_ratio(past_writes: Sequence[PastWrite], *, fingerprint: str, mode: str) -> float | None:
     """Shuffled bytes per byte on disk for a write that Spark or Delta sizes by shuffled bytes; None if unknown.
 

@@ -17,6 +17,7 @@ from dbt.adapters.delta_maint.core.calibration import (
     PastWrite,
     Source,
     from_schema,
+    of_random_columns,
     possible_ratio,
 )
 from dbt.adapters.delta_maint.core.write_choice import Choice, QueryFacts, SortColumn, Way
@@ -132,7 +133,7 @@ class RowSizes:
             self._sample,
             row_sample.ParquetStyle(self._codec, has_int96_timestamps=self._has_int96_timestamps),
             target_bytes=self._target_bytes,
-            extra_bytes_per_row=from_schema(guessed).bytes_per_row if guessed else 0.0,
+            extra_bytes_per_row=of_random_columns(guessed),
         )
 
     @property
