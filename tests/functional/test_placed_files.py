@@ -432,7 +432,7 @@ class TestProgress:
         def write() -> None:
             context.setJobGroup("progress", "a write of many tasks")
             waiting = F.udf(lambda number: __import__("time").sleep(0.1) or number, "long")
-            frame = lake.spark.range(0, 60, 1, 60).select(waiting("id"))
+            frame = lake.spark.range(0, 60, 1, 60).select(waiting("id").alias("id"))
             frame.write.format("delta").saveAsTable(f"{SCHEMA}.slow")
 
         context = lake.spark.sparkContext
