@@ -1,16 +1,6 @@
 from __future__ import annotations
 
-import doctest
-
 import pytest
-from dbt.adapters.delta_maint import dbt_errors
-from dbt.adapters.delta_maint.core import (
-    column_defaults,
-    nested_types,
-    not_null,
-    schema_change,
-    spark_types,
-)
 from dbt.adapters.delta_maint.core.data_change import changed_data_at
 from dbt.adapters.delta_maint.core.errors import ConfigError
 from dbt.adapters.delta_maint.core.merge_options import check_options, names
@@ -123,11 +113,6 @@ def test_columns_that_lay_out_the_files_are_not_dropped() -> None:
     with pytest.raises(ConfigError, match="no longer has Name, by which t is partitioned"):
         refuse_layout_columns(change, ["NAME"], table_name="t")
     refuse_layout_columns(change, ["id"], table_name="t")
-
-
-def test_the_examples_in_the_documentation_hold() -> None:
-    for module in (dbt_errors, column_defaults, nested_types, not_null, schema_change, spark_types):
-        assert doctest.testmod(module).failed == 0
 
 
 def test_options_of_a_users_own_strategy_are_the_users() -> None:
