@@ -15,7 +15,10 @@ TABLE = (
     "select id, 'a' as `Mixed Case` from range(5)"
 )
 VIEW = "select count(*) as n from {{ ref('base') }}"
-MERGED = "{{ config(materialized='incremental', unique_key='id') }} select 1 as id, 'x' as name"
+MERGED = (
+    "{{ config(materialized='incremental', unique_key='id', on_schema_change='fail') }} "
+    "select 1 as id, 'x' as name"
+)
 CONTRACT = """
 models:
   - name: merged

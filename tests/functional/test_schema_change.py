@@ -239,7 +239,9 @@ class TestOddContract:
         assert "tick_ed" in results[0].message
         assert len(project.run_sql(f"select * from {name}", fetch="all")) == 1
         with pytest.raises(Exception, match="NOT_NULL_CONSTRAINT_VIOLATED"):
-            project.run_sql(f"insert into {name} (`select`) values ('x')")
+            project.run_sql(
+                f"insert into {name} select 'x', null, `dotted.name`, `tick``ed`, 1 from {name}"
+            )
         with pytest.raises(Exception, match="it's odd"):
             project.run_sql(
                 f"insert into {name} select '', `Mixed Case`, `dotted.name`, `tick``ed`, 1 from {name}"

@@ -81,23 +81,28 @@ class TestSnapshots:
 
 ODD_SNAPSHOTS = """
 snapshots:
-  - name: by_names
+  - name: by_expression
     relation: source('raw', 'order')
     config: &odd
       strategy: check
-      unique_key: [id key, select]
+      unique_key: "coalesce(`id key`, 0) || `select`"
       check_cols: [FULL name, d.e]
       hard_deletes: invalidate
       tblproperties: {delta.columnMapping.mode: name}
   - name: by_all
     relation: source('raw', 'order')
     config: {<<: *odd, unique_key: id key, check_cols: all, hard_deletes: new_record}
+  - name: by_names
+    relation: source('raw', 'order')
+    config: {<<: *odd, unique_key: [id key, select]}
   - name: by_time
     relation: source('raw', 'order')
-    config: {<<: *odd, strategy: timestamp, unique_key: "`id key`", updated_at: up at}
-  - name: by_expression
-    relation: source('raw', 'order')
-    config: {<<: *odd, unique_key: "coalesce(`id key`, 0) || `select`"}
+    config:
+      strategy: timestamp
+      unique_key: "`id key`"
+      updated_at: up at
+      hard_deletes: invalidate
+      tblproperties: {delta.columnMapping.mode: name}
 """
 
 
