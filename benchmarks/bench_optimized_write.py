@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import statistics
 import tempfile
 import time
@@ -138,10 +139,15 @@ class Bench:
 
     def _interleave(self, title: str, sides: dict[str, Callable[[], None]], read: str) -> None:
         results = {name: Result() for name in sides}
-        for _ in range(self.rounds + 1):
-            for name, write in sides.items():
+        order = list(sides)
+        for round_number in range(self.rounds + 1):
+            # Another side begins each round, and none pays for what another has left to the disk.
+            turn = round_number % len(order)
+            for name in order[turn:] + order[:turn]:
+                write = sides[name]
                 if name == "first":
                     self.spark.sql(f"drop table if exists {SCHEMA}.first")
+                os.sync()
                 self.plan_seconds = 0.0
                 started = time.monotonic()
                 write()
