@@ -32,7 +32,11 @@ LEAVES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "text": (pa.string(), st.text(max_size=50)),
     "bytes": (pa.binary(), st.binary(max_size=8)),
     "day": (pa.date32(), st.dates()),
-    "at": (pa.timestamp("us", "UTC"), st.datetimes(timezones=st.just(UTC))),
+    # Other readers hold INT96, which Spark writes, as nanoseconds: 1677 to 2262.
+    "at": (
+        pa.timestamp("us", "UTC"),
+        st.datetimes(dt.datetime(1678, 1, 1), dt.datetime(2262, 1, 1), timezones=st.just(UTC)),
+    ),
     "d5": (pa.decimal128(5, 2), st.decimals(-999, 999, places=2)),
     "d38": (pa.decimal128(38, 6), st.decimals(-(10**20), 10**20, places=6)),
 }  # fmt: skip
@@ -109,10 +113,14 @@ def test_both_rewriters_make_the_same_table_and_true_statistics(
     everything = pa.concat_tables(files)
     assert stats["numRecords"] == everything.num_rows
     for name in everything.column_names:
-        refuse_untrue_bounds(name, everything[name].to_pylist(), stats)
+        values = everything[name].to_pylist()
+        is_single = everything.schema.field(name).type == pa.float32()
+        refuse_untrue_bounds(name, values, stats, is_single=is_single)
 
 
-def refuse_untrue_bounds(name: str, values: list[Any], stats: dict[str, Any]) -> None:
+def refuse_untrue_bounds(
+    name: str, values: list[Any], stats: dict[str, Any], *, is_single: bool
+) -> None:
     nulls = stats["nullCount"].get(name)
     if isinstance(nulls, int):
         assert nulls == sum(value is None for value in values)
@@ -121,6 +129,8 @@ def refuse_untrue_bounds(name: str, values: list[Any], stats: dict[str, Any]) ->
     for bound, is_low in ((low, True), (high, False)):
         if bound is None or isinstance(bound, dict):
             continue
+        if is_single:  # the shortest text of a float, which only a float reads as the same number
+            bound = pa.scalar(float(bound), pa.float32()).as_py()
         for value in present:
             assert holds(value, bound, is_low=is_low), (name, value, bound, is_low)
 

@@ -131,10 +131,12 @@ def test_a_byte_is_rewritten_at_most_log2_of_target_by_size_plus_one_times(
 
 @settings(max_examples=500)
 @given(st.lists(st.integers(1, 900), min_size=1, max_size=60))
-def test_a_second_run_rewrites_nothing(arrivals: list[int]) -> None:
+@example([1, 1, 1, 1, 1, 1, 190, 196, 203, 203, 203, 203])
+def test_a_second_run_leaves_alone_what_the_first_has_written(arrivals: list[int]) -> None:
+    """It may still take files that were in the way of a longer prefix, rarely, as in the example."""
     files, _ = compact_once([(size, 0) for size in arrivals], RULE)
-    _, rewritten = compact_once(files, RULE)
-    assert rewritten == 0
+    files, _ = compact_once(files, RULE)
+    assert all(times <= 1 for _, times in files)
 
 
 @settings(max_examples=200)
