@@ -103,6 +103,7 @@ class SmallTable:
         rewriter: Callable[[Rewriter], Rewriter] = lambda rewriter: rewriter,
         max_seconds: float | None = None,
         verifies_rows: bool = False,
+        at_once: int = 1,
         **asked: Any,
     ) -> CompactionResult:
         sql = SessionSql(self.spark.newSession())
@@ -118,6 +119,7 @@ class SmallTable:
             policy=replace(policy, reserve_partitions=False),
             mark=MARK,
             observer=observer,
+            at_once=at_once,
         )
         plan = plan or self.plan(policy, **asked)
         if self.engine == "arrow":

@@ -18,7 +18,7 @@ from tests.functional.compaction.in_thread import in_thread
 from tests.functional.compaction.small_table import SmallTable
 
 STEPS = 200 if os.environ.get("DELTA_MAINT_TEST_ALL") else 30
-KINDS = ("append", "delete", "update", "compact")
+KINDS = ("append", "delete", "update", "merge", "compact")
 
 Rows = set[int]
 Operation = tuple[str, Callable[[SmallTable], None], Callable[[Rows], Rows]]
@@ -37,6 +37,17 @@ def make(kind: str, chance: random.Random, next_id: int) -> Operation:
             f"delete id % {divisor} = {rest}",
             lambda t: t.run(f"delete from {{t}} where id % {divisor} = {rest}"),
             lambda rows: {n for n in rows if n % divisor != rest},
+        )
+    if kind == "merge":
+        new = set(range(next_id, next_id + 3))
+        return (
+            f"merge id % {divisor} = {rest}",
+            lambda t: t.run(
+                f"merge into {{t}} using (select id as k from {{t}} where id % {divisor} = {rest} "
+                f"union all select id from range({next_id}, {next_id + 3})) on id = k "
+                "when matched then delete when not matched then insert (id, p) values (k, 1)"
+            ),
+            lambda rows: {n for n in rows if n % divisor != rest} | new,
         )
     step = 1_000_000
     return (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,6 +92,25 @@ def test_a_partition_column_with_a_dot_is_refused_and_nothing_is_rewritten(spark
     result = table.compact(touched=frozenset({("1",)}))
     assert "has a dot in its name" in result.sentence()
     assert "OPTIMIZE" not in table.operations()
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_folder_of_any_name_is_read_and_compacted(
+    spark: Any, tmp_path: Path, is_named: bool
+) -> None:
+    folder = tmp_path / "a b" / "50% it's [c] {d,e} #f +g é"
+    table = SmallTable(spark.newSession(), f"delta.{identifier(str(folder))}")
+    if is_named:
+        table.name = f"t_{uuid.uuid4().hex}"
+        place = f" location {string_literal(folder.as_uri())}"
+        table.spark.sql(f"create table {table.name} (id bigint, p int) using delta{place}")
+    else:
+        table.spark.sql(f"create table {table.name} (id bigint, p int) using delta")
+    table.spark.sql(f"insert into {table.name} select id, 1 from range(0, 8, 1, 4)")
+    result = table.compact()
+    assert result.errors == []
+    assert table.files() == {(): 1}
+    assert table.spark.sql(f"select count(*) from {table.name}").collect()[0][0] == 8
 
 
 def test_with_column_mapping_only_the_modified_partition_is_rewritten(spark: Any) -> None:

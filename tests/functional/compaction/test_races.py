@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.adapters.delta_maint.core.compaction_plan import CompactionPlan
 from dbt.adapters.delta_maint.lake.rewriters.base import Phase
 
 from tests.functional.compaction.delta_phases import before_commit
 from tests.functional.compaction.in_thread import in_thread
-from tests.functional.compaction.small_table import SmallTable
+from tests.functional.compaction.small_table import EAGER, SmallTable
 
 DV = "'delta.enableDeletionVectors' = 'true'"
 NO_DV = "'delta.enableDeletionVectors' = 'false'"
@@ -38,6 +41,20 @@ WRITERS: dict[str, tuple[str, str, set[tuple[int, int]], bool]] = {
     ),
     "second compaction": (DV, "optimize {t}", ROWS, False),
     "add column": (DV, "alter table {t} add column (extra string)", ROWS, True),
+    "merge into another partition": (
+        DV,
+        "merge into {t} using (select 500 as k) on id = k and p = 2 "
+        "when not matched then insert (id, p) values (k, 2)",
+        ROWS | {(500, 2)},
+        True,
+    ),
+    "table property": (DV, "alter table {t} set tblproperties ('team' = 'shop')", ROWS, True),
+    "update by copy": (
+        NO_DV,
+        "update {t} set id = 200 where id = 3",
+        (ROWS - {(3, 1)}) | {(200, 1)},
+        False,
+    ),
     "partition overwrite": (
         DV,
         "insert into {t} replace where p = 1 values (7, 1)",
@@ -160,6 +177,19 @@ def test_a_table_replaced_under_its_name_is_left_alone(spark: Any, how: str) -> 
     assert len(rows_of(table)) == 30
 
 
+def test_a_table_replaced_between_deltas_read_and_our_commit_is_left_alone(spark: Any) -> None:
+    table = SmallTable.create(spark)
+    table.append(4)
+    other = SmallTable(spark.newSession(), table.name)
+    replacement = "create or replace table {t} using delta as select id, 2 as p from range(5)"
+    with before_commit(table.spark, lambda: in_thread(lambda: other.run(replacement))) as phases:
+        result = table.compact()
+    assert phases.fired == 1
+    assert result.errors == ["the table was replaced meanwhile"]
+    assert table.operations()[-1].startswith("CREATE OR REPLACE")
+    assert rows_of(table) == {(n, 2) for n in range(5)}
+
+
 def test_a_commit_that_landed_although_its_statement_failed_is_not_repeated(
     spark: Any, engine: str
 ) -> None:
@@ -180,20 +210,46 @@ def test_a_commit_that_landed_although_its_statement_failed_is_not_repeated(
     assert table.operations().count("OPTIMIZE") == 1
 
 
-def test_a_chunk_that_fails_loses_only_itself(spark: Any) -> None:
+def two_chunks(spark: Any) -> tuple[SmallTable, CompactionPlan]:
+    """A table of two partitions, and a plan with a statement for each."""
     table = SmallTable.create(spark, layout="partitioned by (p)")
     for p, rows in (("1", 10), ("2", 3000)):
         table.append(3, p=p, rows=rows)
     table.append(1, p="1", rows=2000, start=9000)
-    from dataclasses import replace
-
-    from tests.functional.compaction.small_table import EAGER
-
     small = min(f.size_bytes for f in table.snapshot().files if f.partition == ("2",))
     first = table.plan(replace(EAGER, min_file_bytes=small))
     second = table.plan(EAGER, touched=frozenset({("2",)}))
     plan = replace(first, chosen=first.chosen + second.chosen, chunks=first.chunks + second.chunks)
     assert len(plan.chunks) == 2
+    return table, plan
+
+
+def test_chunks_run_side_by_side_under_the_job_group_of_who_asked(spark: Any) -> None:
+    table, plan = two_chunks(spark)
+    rows = table.rows()
+    both = threading.Barrier(2, timeout=60)
+    groups = []
+
+    def observer(phase: Phase, chunk: Any) -> None:
+        if phase is Phase.BEFORE_REWRITE:
+            groups.append(spark.sparkContext.getLocalProperty("spark.jobGroup.id"))
+            both.wait()
+
+    spark.sparkContext.setJobGroup("asked", "compaction")
+    try:
+        result = table.compact(plan=plan, observer=observer, at_once=2)
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert groups == ["asked", "asked"]
+    assert result.errors == []
+    assert result.total("files_removed") == plan.input_files
+    assert set(table.files().values()) == {1}
+    assert table.operations().count("OPTIMIZE") == 2
+    assert table.rows() == rows
+
+
+def test_a_chunk_that_fails_loses_only_itself(spark: Any) -> None:
+    table, plan = two_chunks(spark)
 
     class FailsOnce:
         def __init__(self, inner: Any) -> None:

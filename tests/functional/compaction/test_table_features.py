@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
 from dbt.adapters.delta_maint.core.compaction_plan import Action
 from dbt.adapters.delta_maint.core.compaction_policy import Clustered, CompactionPolicy
+from dbt.adapters.delta_maint.core.reservation import Reservations
 from dbt.adapters.delta_maint.core.sizes import MIB
+from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
 from tests.functional.compaction.small_table import EAGER, SmallTable
 
@@ -52,6 +59,62 @@ def test_a_clustered_table_is_never_clustered_by_surprise(spark: Any) -> None:
     assert table.compact(replace(EAGER, clustered=Clustered.OPTIMIZE)).errors == []
     assert table.operations()[-1] == "OPTIMIZE"
     assert not table.compact(replace(EAGER, clustered=Clustered.OPTIMIZE)).did_something
+
+
+def test_a_decision_lists_the_log_once_and_opens_no_data_file(spark: Any) -> None:
+    table = SmallTable.create(spark, layout="partitioned by (p)")
+    table.append(3)
+    asked: list[str] = []
+
+    class Watched(SessionSql):
+        def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
+            asked.append(sql)
+            return super().rows(sql)
+
+    found = DeltaTable.find(SessionSql(table.spark), table.name)
+    for file in Path(found.location.removeprefix("file:")).rglob("*.parquet"):
+        file.unlink()
+    snapshot = found.snapshot(Watched(table.spark))
+    assert len(asked) == 3, asked
+    assert sum("binaryFile" in sql for sql in asked) == 1
+    plan = prepare_auto_compact_request(
+        snapshot,
+        CompactionPolicy(),
+        table=table.name,
+        partitions_added_to=None,
+        reservations=Reservations(),
+    )
+    assert "fewer than 8 inputs" in plan.reason
+
+
+def test_a_feature_that_delta_does_not_know_is_a_reason_to_skip(spark: Any) -> None:
+    table = SmallTable.create(spark)
+    table.append(3)
+    snapshot = table.snapshot()
+    protocol = {
+        "minReaderVersion": 1,
+        "minWriterVersion": 7,
+        "writerFeatures": ["appendOnly", "invariants", "fromTheFuture"],
+    }
+    log = Path(snapshot.location.removeprefix("file:")) / "_delta_log"
+    (log / f"{snapshot.version + 1:020d}.json").write_text(json.dumps({"protocol": protocol}))
+    result = table.compact()
+    assert "fromTheFuture" in result.sentence()
+    assert result.sentence().startswith("skipped: ")
+    assert (result.errors, result.as_dict()["outcome"]) == ([], "skipNotSupported")
+
+
+def test_batches_of_the_profile_do_not_split_a_statement(spark: Any) -> None:
+    table = SmallTable.create(spark, layout="partitioned by (p)")
+    table.append(2, p="1")
+    table.append(2, p="2")
+    profile = spark.sparkContext._jsc.sc().conf()
+    profile.set("spark.databricks.delta.optimize.batchSize", "1")
+    try:
+        assert table.compact().errors == []
+    finally:
+        profile.remove("spark.databricks.delta.optimize.batchSize")
+    assert table.operations().count("OPTIMIZE") == 1
 
 
 def test_the_plan_is_what_delta_does_and_a_second_run_rewrites_nothing(spark: Any) -> None:

@@ -1,6 +1,7 @@
 """Carries out a compaction plan, chunk by chunk.
 
-Each chunk is one atomic commit of Delta's; a chunk that fails loses only itself. When another writer's
+Each chunk is one atomic commit of Delta's; a chunk that fails loses only itself. Chunks that share no
+partition may run side by side: Delta's commits of disjoint files never conflict. When another writer's
 commit wins a race, the chunk is planned anew from the new snapshot, at most twice, after a short random
 wait; then compaction gives way. Nothing is left pending: a process that dies at any moment leaves a
 readable table, and the next run decides from what it finds.
@@ -16,10 +17,11 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
-from dbt.adapters.delta_maint.core.compaction_plan import Action, Chunk, CompactionPlan
+from dbt.adapters.delta_maint.core.compaction_plan import Action, Chunk, CompactionPlan, Outcome
 from dbt.adapters.delta_maint.core.compaction_policy import Budget, CompactionPolicy
 from dbt.adapters.delta_maint.core.errors import CompactionError, NotDeltaError
 from dbt.adapters.delta_maint.core.reservation import Reservations
@@ -27,6 +29,7 @@ from dbt.adapters.delta_maint.core.sizes import format_bytes
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.conflicts import Trouble, trouble_of
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
+from dbt.adapters.delta_maint.lake.parallel_chunks import independent_stages, run_side_by_side
 from dbt.adapters.delta_maint.lake.rewriters.base import (
     Observer,
     Phase,
@@ -68,7 +71,17 @@ class CompactionResult:
         return sum(int(getattr(chunk.metrics, name)) for chunk in self.chunks)
 
     @property
+    def refusal(self) -> str | None:
+        """What Delta says it does not do on this table, where that is all that happened."""
+        if self.did_something or not self.chunks:
+            return None
+        refused = [c for c in self.chunks if c.trouble == Trouble.REFUSED.value]
+        return refused[0].error if len(refused) == len(self.chunks) else None
+
+    @property
     def errors(self) -> list[str]:
+        if self.refusal:
+            return []
         found = [c.error for c in self.chunks if c.error]
         found += [c.difference for c in self.chunks if c.difference]
         return found
@@ -87,7 +100,10 @@ class CompactionResult:
         """The line of one relation, in dbt's style."""
         if not self.plan.runs:
             return self.plan.sentence()
-        told = "nothing left to compact"
+        if self.refusal:
+            return f"skipped: {self.refusal}"
+        is_whole = not self.errors and not self.stopped
+        told = "nothing left to compact" if is_whole else "compacted nothing"
         if self.did_something:
             after = self.plan.files - self.total("files_removed") + self.total("files_added")
             told = (
@@ -104,6 +120,7 @@ class CompactionResult:
     def as_dict(self) -> dict[str, Any]:
         return {
             **self.plan.as_dict(),
+            **({"outcome": Outcome.NOT_SUPPORTED.value} if self.refusal else {}),
             "seconds": round(self.seconds, 3),
             "files_added": self.total("files_added"),
             "files_removed": self.total("files_removed"),
@@ -118,7 +135,28 @@ class CompactionResult:
 
 
 @dataclass
+class _Progress:
+    """What the threads of one run share."""
+
+    plan: CompactionPlan
+    max_seconds: float | None
+    started: float = field(default_factory=time.monotonic)
+    stopped: str | None = None
+    results: dict[int, list[ChunkResult]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def is_late(self) -> bool:
+        return self.max_seconds is not None and self.seconds >= self.max_seconds
+
+
+@dataclass
 class Compactor:
+    """`at_once` is how many chunks run side by side, each in a transaction of its own."""
+
     sql: SqlRunner
     table: DeltaTable
     rewriter: Rewriter
@@ -128,35 +166,37 @@ class Compactor:
     session_zone: str = "UTC"
     force: bool = False
     fallback: Rewriter | None = None
+    at_once: int = 1
 
     def run(self, plan: CompactionPlan, *, max_seconds: float | None = None) -> CompactionResult:
-        started = time.monotonic()
-        results: list[ChunkResult] = []
-        stopped: str | None = None
+        progress = _Progress(plan, max_seconds)
         self.observer(Phase.PLANNED, None)
-        for position, chunk in enumerate(plan.chunks):
-            if max_seconds is not None and time.monotonic() - started >= max_seconds:
-                stopped = f"the budget of {max_seconds:g} seconds is used up"
-            elif not self._is_same_table(plan):
-                stopped = "the table was replaced meanwhile"
-            if stopped:
-                break
-            for result in self._run_chunk(plan, chunk):
-                results.append(result)
-                if result.trouble == Trouble.CANCELLED.value:
-                    stopped = "cancelled"
-            if stopped:
-                position += 1
-                break
-        else:
-            position = len(plan.chunks)
+        for stage in independent_stages(plan.chunks):
+            run_side_by_side(
+                [partial(self._run_unless_stopped, progress, position) for position in stage],
+                at_once=self.at_once,
+            )
+        done = [progress.results[n] for n in range(len(plan.chunks)) if n in progress.results]
         return CompactionResult(
             plan=plan,
-            seconds=time.monotonic() - started,
-            chunks=tuple(results),
-            stopped=stopped,
-            not_started=len(plan.chunks) - position,
+            seconds=progress.seconds,
+            chunks=tuple(result for results in done for result in results),
+            stopped=progress.stopped,
+            not_started=len(plan.chunks) - len(done),
         )
+
+    def _run_unless_stopped(self, progress: _Progress, position: int) -> None:
+        if progress.stopped:
+            return
+        if progress.is_late:
+            progress.stopped = f"the budget of {progress.max_seconds:g} seconds is used up"
+        elif not self._is_same_table(progress.plan):
+            progress.stopped = "the table was replaced meanwhile"
+        else:
+            results = list(self._run_chunk(progress.plan, progress.plan.chunks[position]))
+            progress.results[position] = results
+            if any(result.trouble == Trouble.CANCELLED.value for result in results):
+                progress.stopped = "cancelled"
 
     def _run_chunk(
         self,

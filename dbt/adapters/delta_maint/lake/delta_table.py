@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dbt.adapters.delta_maint.core.errors import NotDeltaError
 from dbt.adapters.delta_maint.core.table import Snapshot
 from dbt.adapters.delta_maint.lake.inventory import VersionBefore, read_snapshot
-from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
+from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
 
 
@@ -26,6 +26,10 @@ class DeltaTable:
             rows = list(sql.rows(f"describe detail {name}"))
         except Exception as exc:
             sentence = telling_sentence(exc)
+            if (error_class(sentence) or "").endswith("_NOT_FOUND"):
+                raise NotDeltaError(f"{name} does not exist.") from exc
+            if (error_class(sentence) or "").startswith("DELTA_"):
+                raise NotDeltaError(f"{name} cannot be read: {sentence}") from exc
             raise NotDeltaError(f"{name} is not a Delta table: {sentence}") from exc
         kind, table_id, _, _, location = rows[0][:5]
         if str(kind).lower() != "delta":

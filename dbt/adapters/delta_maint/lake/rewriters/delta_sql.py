@@ -50,6 +50,8 @@ class DeltaSqlRewriter:
             f"{OPTIMIZE}.maxDeletedRowsRatio": "1.0",
             f"{OPTIMIZE}.maxThreads": str(self._threads),
             f"{OPTIMIZE}.repartition.enabled": "false",
+            # One statement is one commit, whatever the profile says about batches.
+            f"{OPTIMIZE}.batchSize": str(2**62),
             "spark.databricks.delta.autoCompact.enabled": "false",
             "spark.sql.files.maxRecordsPerFile": "0",
             USER_METADATA: mark.text(),
