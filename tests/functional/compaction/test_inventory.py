@@ -161,6 +161,7 @@ def test_a_stream_that_writes_is_known(spark: Any, tmp_path: Path) -> None:
     )
     writers = read_snapshot(SessionSql(session), str(target)).stream_writers
     assert [(writer.app_id, writer.version) for writer in writers] == [("ingest", 7)]
+    assert read_snapshot(SessionSql(session), str(target)).commits[-1].app_id == "ingest"
 
 
 def test_what_is_not_a_delta_table_is_said_in_one_sentence(spark: Any, tmp_path: Path) -> None:
@@ -170,9 +171,12 @@ def test_what_is_not_a_delta_table_is_said_in_one_sentence(spark: Any, tmp_path:
     session.sql(f"create schema {schema}")
     session.sql(f"create table {schema}.flat using parquet as select 1 as id")
     session.sql(f"create view {schema}.seen as select 1 as id")
-    for name in ("flat", "seen", "none"):
+    for name in ("flat", "seen"):
         with pytest.raises(NotDeltaError, match="is not a Delta table"):
             DeltaTable.find(sql, f"{schema}.{name}")
+    for missing in (f"{schema}.none", "nowhere.none"):
+        with pytest.raises(NotDeltaError, match="does not exist"):
+            DeltaTable.find(sql, missing)
     session.sql(f"drop schema {schema} cascade")
     (tmp_path / "_delta_log").mkdir()
     with pytest.raises(LogError, match="no commit and no checkpoint"):

@@ -94,10 +94,11 @@ def prepare_auto_compact_request(
     budget: Budget | None = None,
     session_zone: str = "UTC",
     force: bool = False,
+    busy_partitions: Mapping[PartitionKey, str] | None = None,
 ) -> CompactionPlan:
     """The plan, its partitions reserved; `partitions_added_to` None stands for the whole table.
 
-    Whoever gets a plan that runs must release `plan.reserved`. When building it fails, nothing stays
+    `busy_partitions` are left alone, each for its reason, unless `force` is set. Whoever gets a plan that runs must release `plan.reserved`. When building it fails, nothing stays
     reserved.
     """
     rule = bin_rule(snapshot, policy)
@@ -117,9 +118,17 @@ def prepare_auto_compact_request(
     refusal = _refusal(snapshot, policy)
     if refusal is not None:
         return replace(empty, reason=refusal)
+    busy = {} if force else dict(busy_partitions or {})
     if snapshot.is_clustered:
+        if busy:
+            return replace(empty, outcome=Outcome.OTHER_WRITERS, reason=next(iter(busy.values())))
         return _clustering(empty, snapshot)
-    grouped = _group_by_typed_value(snapshot, session_zone)
+    first_notation = _first_notations(snapshot, session_zone)
+    grouped: dict[PartitionKey, list[DataFile]] = {}
+    for key, files in snapshot.by_partition().items():
+        grouped.setdefault(first_notation(key), []).extend(files)
+    if partitions_added_to is not None:
+        partitions_added_to = frozenset(map(first_notation, partitions_added_to))
     return reserve_table_partitions(
         empty,
         snapshot,
@@ -130,6 +139,7 @@ def prepare_auto_compact_request(
         reservations=reservations,
         budget=policy.budget if budget is None else budget,
         force=force,
+        busy={first_notation(key): reason for key, reason in busy.items()},
     )
 
 
@@ -144,6 +154,7 @@ def reserve_table_partitions(
     reservations: Reservations,
     budget: Budget,
     force: bool = False,
+    busy: Mapping[PartitionKey, str] | None = None,
 ) -> CompactionPlan:
     everything = partitions_added_to is None
     added = frozenset(grouped) if partitions_added_to is None else partitions_added_to
@@ -158,7 +169,14 @@ def reserve_table_partitions(
         reason = "another thread of this run is compacting these partitions"
         return replace(empty, outcome=Outcome.ALL_RESERVED, reason=reason)
 
-    considered = {key: files for key, files in grouped.items() if key in free}
+    left_alone = {key: reason for key, reason in (busy or {}).items() if key in free}
+    if left_alone.keys() >= free:
+        reason = next(iter(left_alone.values()))
+        skipped = _skipped(snapshot, grouped, left_alone, ())
+        return replace(empty, outcome=Outcome.OTHER_WRITERS, reason=reason, skipped=skipped)
+    considered = {
+        key: files for key, files in grouped.items() if key in free and key not in left_alone
+    }
     small = choose_partitions_based_on_min_num_small_files(
         snapshot, policy, rule, considered, force=force
     )
@@ -169,7 +187,7 @@ def reserve_table_partitions(
         offers = [_zordered(offer, considered, rule) for offer in one_each.values()]
     taken, left = rank_within_budget(offers, budget)
     taken = _without_purges_that_cost_more(taken, small)
-    skipped = _skipped(snapshot, considered, {**small.skipped, **left}, taken)
+    skipped = _skipped(snapshot, grouped, {**small.skipped, **left, **left_alone}, taken)
     plan = replace(empty, skipped=skipped)
     if not taken:
         if offers:
@@ -251,18 +269,15 @@ def _clustering(empty: CompactionPlan, snapshot: Snapshot) -> CompactionPlan:
     )
 
 
-def _group_by_typed_value(snapshot: Snapshot, zone: str) -> dict[PartitionKey, list[DataFile]]:
+def _first_notations(snapshot: Snapshot, zone: str) -> Callable[[PartitionKey], PartitionKey]:
     """OPTIMIZE groups by typed values, so two notations of one timestamp are one partition."""
-    grouped = snapshot.by_partition()
     columns = snapshot.partition_columns
     if not any(column.sql_type == "timestamp" for column in columns):
-        return grouped
+        return lambda key: key
     first_of: dict[PartitionKey, PartitionKey] = {}
-    united: dict[PartitionKey, list[DataFile]] = {}
-    for key, files in grouped.items():
-        first = first_of.setdefault(typed_key(columns, key, zone), key)
-        united.setdefault(first, []).extend(files)
-    return united
+    for key in snapshot.by_partition():
+        first_of.setdefault(typed_key(columns, key, zone), key)
+    return lambda key: first_of.get(typed_key(columns, key, zone), key)
 
 
 def _zordered(

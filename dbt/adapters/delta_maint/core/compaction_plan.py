@@ -38,6 +38,7 @@ class Outcome(str, Enum):
     ALL_RESERVED = "skipAllPartitionsAlreadyReserved"
     INSUFFICIENT_FILES = "skipInsufficientFilesInModifiedPartitions"
     OUT_OF_BUDGET = "skipOutOfBudget"
+    OTHER_WRITERS = "skipOtherWritersActive"
     NOT_SUPPORTED = "skipNotSupported"
 
     @property

@@ -40,6 +40,14 @@ class Verify(str, Enum):
     FULL = "full"
 
 
+class AvoidWriters(str, Enum):
+    """Whose partitions are left alone for a while after they changed rows there."""
+
+    STREAMS = "streams"
+    ALL = "all"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Budget:
     """None means no limit."""
@@ -81,6 +89,8 @@ class CompactionPolicy:
     fail_on_error: bool = False
     rewrite: Rewrite = Rewrite.DELTA
     verify: Verify = Verify.COUNT
+    avoid_writers: AvoidWriters = AvoidWriters.STREAMS
+    quiet_seconds: float = 600
 
 
 def _least(left: float | None, right: float | None) -> int | None:

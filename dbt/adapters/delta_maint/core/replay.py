@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt.adapters.delta_maint.core.errors import LogError
@@ -134,6 +134,7 @@ class TableHead:
     clustering_columns: tuple[str, ...] = ()
     commits: dict[int, Commit] = field(default_factory=dict)
     stream_writers: dict[str, StreamWriter] = field(default_factory=dict)
+    app_ids: dict[int, str] = field(default_factory=dict)
     sidecars: list[str] = field(default_factory=list)
     metadata_version: int = -1
     protocol_version: int = -1
@@ -157,6 +158,9 @@ def read_head(actions: Iterable[tuple[int, str]]) -> TableHead:
                 _READERS[kind](head, version, body)
     if not head.table_id:
         raise LogError("The Delta log holds no metaData action: it is not a complete table.")
+    for version, app_id in head.app_ids.items():
+        if version in head.commits:
+            head.commits[version] = replace(head.commits[version], app_id=app_id)
     return head
 
 
@@ -185,6 +189,11 @@ def _read_txn(head: TableHead, version: int, body: dict[str, Any]) -> None:
     head.stream_writers[app_id] = StreamWriter(
         app_id, int(body.get("version", -1)), body.get("lastUpdated")
     )
+
+
+def _read_commit_txn(head: TableHead, version: int, body: dict[str, Any]) -> None:
+    _read_txn(head, version, body)
+    head.app_ids[version] = body["appId"]
 
 
 def _read_domain(head: TableHead, version: int, body: dict[str, Any]) -> None:
@@ -220,12 +229,15 @@ def _read_sidecar(head: TableHead, version: int, body: dict[str, Any]) -> None:
 _READERS = {
     "protocol": _read_protocol,
     "metaData": _read_metadata,
-    "txn": _read_txn,
+    "txn": _read_commit_txn,
     "domainMetadata": _read_domain,
     "commitInfo": _read_commit_info,
     "sidecar": _read_sidecar,
 }
 HEAD_ACTIONS = tuple(_READERS)
+# A checkpoint tells who has written, not in which commit.
+CHECKPOINT_TXN = "checkpointTxn"
+_READERS[CHECKPOINT_TXN] = _read_txn
 
 
 def _logical_name(schema_json: str, physical: str) -> str:

@@ -70,7 +70,10 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Commit:
-    """What one commit says about itself; `is_blind_append` is None where the writer said nothing."""
+    """What one commit says about itself; `is_blind_append` is None where the writer said nothing.
+
+    `app_id` is that of a streaming query, or of another idempotent writer.
+    """
 
     version: int
     timestamp_ms: int
@@ -80,6 +83,7 @@ class Commit:
     is_blind_append: bool | None = None
     user_metadata: str | None = None
     engine: str | None = None
+    app_id: str | None = None
 
     def metric(self, name: str) -> int:
         try:

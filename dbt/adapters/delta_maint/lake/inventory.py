@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dbt.adapters.delta_maint.core.replay import (
+    CHECKPOINT_TXN,
     HEAD_ACTIONS,
     Checkpoint,
     LogSegment,
@@ -63,6 +64,9 @@ _HEAD_SCHEMA = (
 )
 _HEAD_FIELDS = [re.split(r"\s", part)[0] for part in re.split(r">, (?=\w+ struct)", _HEAD_SCHEMA)]
 _VERSION = r"cast(regexp_extract(_metadata.file_name, '^(\\d{20})', 1) as bigint)"
+_CHECKPOINT_FIELDS = ", ".join(
+    f"txn as {CHECKPOINT_TXN}" if name == "txn" else name for name in _HEAD_FIELDS
+)
 
 
 def read_snapshot(
@@ -150,7 +154,7 @@ class _LogReader:
         with self._view(kind, self._log, names, columns=_HEAD_SCHEMA) as checkpoint:
             parts.append(
                 f"select cast({version} as bigint) as version, "
-                f"to_json(struct({', '.join(_HEAD_FIELDS)})) as value "
+                f"to_json(struct({_CHECKPOINT_FIELDS})) as value "
                 f"from {checkpoint} where {is_there}"
             )
             return read_head(self._pairs(" union all ".join(parts)))

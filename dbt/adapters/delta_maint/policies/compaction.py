@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from dbt.adapters.delta_maint.core.compaction_policy import (
+    AvoidWriters,
     Budget,
     Clustered,
     CompactionPolicy,
@@ -231,6 +232,12 @@ _KEYS: dict[str, Apply] = {
     "verify": _of_policy("verify", "verify", lambda n, v: _choice(n, v, Verify)),
     "on_error": _of_policy(
         "on_error", "fail_on_error", lambda n, v: _choice(n, v, _ON_ERROR).value == "fail"
+    ),
+    "avoid_writers": _of_policy(
+        "avoid_writers", "avoid_writers", lambda n, v: _choice(n, v, AvoidWriters)
+    ),
+    "quiet_seconds": _of_policy(
+        "quiet_seconds", "quiet_seconds", lambda n, v: _number(n, v, above=0, up_to=10**9)
     ),
     "max_bytes": _of_budget("max_bytes", _bytes),
     "max_partitions": _of_budget("max_partitions", lambda n, v: _whole_number(n, v, 1)),
