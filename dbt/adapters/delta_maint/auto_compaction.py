@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.delta_maint.__version__ import version
+from dbt.adapters.delta_maint.compaction_reports import Report, Request, Spent
 from dbt.adapters.delta_maint.core.compaction import (
-    RunTrace,
     is_qualified_for_auto_compact,
     partitions_added_to,
     prepare_auto_compact_request,
@@ -31,9 +31,13 @@ from dbt.adapters.delta_maint.core.compaction_policy import (
 )
 from dbt.adapters.delta_maint.core.compaction_ranking import unite_chunks
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError, NotDeltaError
+from dbt.adapters.delta_maint.core.other_writers import (
+    commits_of_others,
+    partitions_of_others,
+)
 from dbt.adapters.delta_maint.core.reservation import PROCESS_RESERVATIONS
 from dbt.adapters.delta_maint.core.table import Commit, Snapshot
-from dbt.adapters.delta_maint.lake.commit_mark import COMPACT, WRITE, CommitMark, read_mark
+from dbt.adapters.delta_maint.lake.commit_mark import COMPACT, CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.compactor import CompactionResult, Compactor
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
 from dbt.adapters.delta_maint.lake.rewriters.arrow import ArrowRewriter
@@ -48,69 +52,12 @@ from dbt.adapters.delta_maint.policies.compaction import (
     is_enabled,
     with_user_confs,
 )
-from dbt.adapters.delta_maint.report.compaction_text import plan_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OFF_SWITCH = "DELTA_MAINT_AUTO_COMPACT"
 NATIVE = f"{CONF}.enabled"
-
-
-@dataclass(frozen=True)
-class NodeRun:
-    """Whose commits to look for. `node` None: every node of this invocation; `started_ms` None: unknown."""
-
-    invocation_id: str
-    node: str | None = None
-    started_ms: int | None = None
-
-    def trace(self) -> RunTrace:
-        return RunTrace(self._is_ours, self.started_ms)
-
-    def _is_ours(self, commit: Commit) -> bool:
-        mark = read_mark(commit.user_metadata)
-        return (
-            mark is not None
-            and mark.action == WRITE
-            and mark.invocation_id == self.invocation_id
-            and self.node in (None, mark.node)
-        )
-
-
-@dataclass(frozen=True)
-class Report:
-    """What happened to one relation; `numbers` go into run_results.json and the JSON file."""
-
-    relation: str
-    sentence: str
-    numbers: dict[str, Any]
-    is_warning: bool = False
-    has_failed: bool = False
-    plan: CompactionPlan | None = None
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """The numbers without the lists of partitions, which may be long."""
-        return {k: v for k, v in self.numbers.items() if k not in ("chosen", "skipped")}
-
-    def plan_lines(self) -> list[str]:
-        return plan_lines(self.plan) if self.plan is not None else []
-
-    def line(self) -> str:
-        return f"auto_compact {self.relation}: {self.sentence}"
-
-
-@dataclass(frozen=True)
-class Request:
-    """One relation to look at. `run` None: the whole table, cold partitions included."""
-
-    relation: BaseRelation
-    config: CompactionConfig
-    run: NodeRun | None
-    budget: Budget | None = None
-    dry_run: bool = False
-    force: bool = False
 
 
 class AutoCompaction:
@@ -188,16 +135,14 @@ class AutoCompaction:
             else:
                 planned.append(found)
         planned.sort(key=lambda item: -_gain_per_byte(item[2]))
-        started, spent_bytes = time.monotonic(), 0
+        spent = Spent()
         for request, table, plan in planned:
-            left = _what_is_left(budget, spent_bytes, time.monotonic() - started)
-            request = replace(request, budget=left)
-            fits = left.max_bytes is None or plan.input_bytes <= left.max_bytes
-            prepared = (table, plan) if fits and left.max_partitions is None else None
+            left = spent.left_of(budget)
+            prepared = (table, plan) if spent.leaves_room_for(plan, budget) else None
             if prepared is None:
                 self._release(plan)
-            report = self.compact(spark, request, prepared)
-            spent_bytes += int(report.numbers.get("bytes_removed", 0))
+            report = self.compact(spark, replace(request, budget=left, is_alone=True), prepared)
+            spent.add(report)
             reports.append(report)
         return reports
 
@@ -223,7 +168,11 @@ class AutoCompaction:
                 return _report(request, CompactionResult(plan))
             policy = self._config(spark, request).policy
             cores = spark.sparkContext.defaultParallelism
-            optimize = DeltaSqlRewriter(spark, threads=-(-cores // self._dbt_threads))
+            share = self._cores_for(spark, request)
+            is_arrow = plan.rewriter is Rewrite.ARROW
+            # Arrow spreads one chunk over all cores by itself.
+            at_once = 1 if is_arrow else min(share, len(plan.chunks))
+            optimize = DeltaSqlRewriter(spark, threads=-(-share // at_once))
             arrow = ArrowRewriter(
                 spark,
                 cores=cores,
@@ -233,7 +182,7 @@ class AutoCompaction:
             compactor = Compactor(
                 sql=SessionSql(spark.newSession()),
                 table=table,
-                rewriter=arrow if plan.rewriter is Rewrite.ARROW else optimize,
+                rewriter=arrow if is_arrow else optimize,
                 fallback=optimize,
                 policy=policy,
                 mark=CommitMark(
@@ -244,11 +193,17 @@ class AutoCompaction:
                 ),
                 session_zone=_zone(spark),
                 force=request.force,
+                at_once=at_once,
             )
             seconds = policy.budget.narrowed(request.budget or Budget()).max_seconds
             return _report(request, compactor.run(plan, max_seconds=seconds))
         finally:
             self._release(plan)
+
+    def _cores_for(self, spark: SparkSession, request: Request) -> int:
+        """Models of other threads run beside a model; nothing runs beside an operation."""
+        cores = spark.sparkContext.defaultParallelism
+        return cores if request.is_alone else -(-cores // self._dbt_threads)
 
     def plan(self, spark: SparkSession, request: Request) -> tuple[DeltaTable, CompactionPlan]:
         """The plan of one relation, its partitions reserved while it stands."""
@@ -256,7 +211,17 @@ class AutoCompaction:
         policy = self._config(spark, request).policy
         table = DeltaTable.find(sql, request.relation.render())
         trace = request.run.trace() if request.run else None
-        snapshot = table.snapshot(sql, version_before=trace.version_before if trace else None)
+        now_ms = int(time.time() * 1000)
+
+        def others(commits: Sequence[Commit]) -> tuple[Commit, ...]:
+            return commits_of_others(commits, policy, is_ours=self._is_of_this_run, now_ms=now_ms)
+
+        def version_before(commits: Sequence[Commit]) -> int | None:
+            firsts = [trace.version_before(commits)] if trace else []
+            firsts += [commit.version - 1 for commit in others(commits)[:1]]
+            return min((version for version in firsts if version is not None), default=None)
+
+        snapshot = table.snapshot(sql, version_before=version_before)
         touched, written_bytes = None, 0
         if trace is not None:
             touched, commits, written_bytes = partitions_added_to(snapshot, trace)
@@ -288,6 +253,7 @@ class AutoCompaction:
             budget=budget,
             session_zone=_zone(spark),
             force=request.force,
+            busy_partitions=partitions_of_others(snapshot, others(snapshot.commits), now_ms=now_ms),
         )
         if plan.runs:
             try:
@@ -310,11 +276,15 @@ class AutoCompaction:
         chunks = unite_chunks(plan.chunks) if choice.is_arrow else plan.chunks
         return replace(plan, rewriter=choice.rewrite, notes=notes, chunks=chunks)
 
+    def _is_of_this_run(self, commit: Commit) -> bool:
+        mark = read_mark(commit.user_metadata)
+        return mark is not None and mark.invocation_id == self.invocation_id
+
     def _config(self, spark: SparkSession, request: Request) -> CompactionConfig:
         return with_user_confs(request.config, lambda key: spark.conf.get(key, None))
 
     def _note(self, report: Report) -> None:
-        self.log.add({"relation": report.relation, "sentence": report.sentence, **report.numbers})
+        self.log.add(report.as_dict())
 
     def _release(self, plan: CompactionPlan) -> None:
         PROCESS_RESERVATIONS.release(plan.table_id, plan.reserved)
@@ -335,6 +305,7 @@ class AutoCompaction:
                 {"outcome": "failed", "errors": [sentence]},
                 is_warning=True,
                 has_failed=True,
+                must_fail=request.config.policy.fail_on_error,
             )
 
 
@@ -350,26 +321,20 @@ def _report(request: Request, result: CompactionResult) -> Report:
     sentence = result.sentence()
     if request.dry_run and plan.runs:
         sentence = f"would compact {plan.sentence()}"
+    has_failed = not result.refusal and any(chunk.error for chunk in result.chunks)
     return Report(
         request.relation.render(),
         sentence,
         {**result.as_dict(), "dry_run": request.dry_run},
         is_warning=bool(result.errors),
-        has_failed=any(chunk.error for chunk in result.chunks),
+        has_failed=has_failed,
+        must_fail=has_failed and request.config.policy.fail_on_error,
         plan=plan,
     )
 
 
 def _gain_per_byte(plan: CompactionPlan) -> float:
     return sum(work.gain for work in plan.chosen) / max(1, plan.input_bytes)
-
-
-def _what_is_left(budget: Budget, spent_bytes: int, seconds: float) -> Budget:
-    return replace(
-        budget,
-        max_bytes=None if budget.max_bytes is None else max(0, budget.max_bytes - spent_bytes),
-        max_seconds=None if budget.max_seconds is None else max(0.0, budget.max_seconds - seconds),
-    )
 
 
 def _zone(spark: SparkSession) -> str:

@@ -14,19 +14,17 @@ from typing import Any, ClassVar
 
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.delta_maint.__version__ import version
-from dbt.adapters.delta_maint.auto_compaction import (
-    NATIVE,
-    AutoCompaction,
-    NodeRun,
-    Report,
-    Request,
-    is_switched_off,
-)
+from dbt.adapters.delta_maint.auto_compaction import NATIVE, AutoCompaction, is_switched_off
+from dbt.adapters.delta_maint.compaction_reports import NodeRun, Report, Request
 from dbt.adapters.delta_maint.core.errors import ConfigError, DeltaMaintError
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
 from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark
-from dbt.adapters.delta_maint.maintenance_selection import Selected, select_relations
+from dbt.adapters.delta_maint.maintenance_selection import (
+    Selected,
+    qualified_name,
+    select_relations,
+)
 from dbt.adapters.delta_maint.policies.compaction import (
     CompactionConfig,
     apply_settings,
@@ -37,7 +35,7 @@ from dbt.adapters.delta_maint.policies.compaction import (
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-ARGUMENTS = ("select", "dry_run", "budget", "force", "zorder", "rewrite", "settings")
+FORMATS = ("table", "json")
 
 
 class DbtCompaction:
@@ -59,6 +57,10 @@ class DbtCompaction:
             if cls._current is None or cls._current._invocation_id != invocation_id:
                 cls._current = cls(config, invocation_id)
             return cls._current
+
+    @property
+    def log_path(self) -> Path:
+        return self._work.log.path
 
     # -- marks ------------------------------------------------------------------------------------
 
@@ -88,12 +90,14 @@ class DbtCompaction:
     def after_write(
         self,
         adapter: Any,
-        relation: BaseRelation,
+        relation: BaseRelation | str,
         model: dict[str, Any],
         switch: Any,
         overrides: dict[str, Any] | None,
     ) -> Report | None:
         is_hook = overrides is not None
+        if isinstance(relation, str):
+            relation = self._named(adapter, relation)
         config = self._config_of(model["config"], is_hook=is_hook, overrides=overrides)
         if config.enabled:
             _require_compaction(adapter)
@@ -110,14 +114,24 @@ class DbtCompaction:
             self._started_ms.get(node) if is_own else None,
         )
         report = self._work.after_write(
-            adapter._spark,
+            _spark_of(adapter),
             Request(relation, config, run),
             off_switch=is_switched_off(switch),
             user_conf=adapter._credentials.server_side_parameters.get(NATIVE),
             default=model["config"].get("materialized") == "delta_optimized",
         )
-        _fail_if_wanted(report, config)
+        self.fail_if_wanted([report] if report is not None else [])
         return report
+
+    def _named(self, adapter: Any, text: str) -> BaseRelation:
+        name = qualified_name(text)
+        if name is None:
+            raise DbtRuntimeError(
+                f"auto_compact has the relation {text!r}: use this, ref(...), source(...) or "
+                "schema.table."
+            )
+        database, schema, identifier = name
+        return self._relation(adapter, Selected(database, schema, identifier, None, {}))
 
     def _config_of(
         self, config: Any, *, is_hook: bool = False, overrides: dict[str, Any] | None = None
@@ -150,12 +164,13 @@ class DbtCompaction:
         requests = self._work.take_deferred()
         if is_switched_off(switch) or not requests:
             return []
-        reports = self._compact_all(adapter, requests, budget)
-        for report in reports:
-            wants = [r.config for r in requests if r.relation.render() == report.relation]
-            for config in wants:
-                _fail_if_wanted(report, config)
-        return reports
+        return self._compact_all(adapter, requests, budget)
+
+    def fail_if_wanted(self, reports: list[Report]) -> None:
+        """After all have been told: what `on_error: fail` says about them."""
+        lines = [report.line() for report in reports if report.must_fail]
+        if lines:
+            raise DbtRuntimeError("\n".join(lines))
 
     # -- dbt run-operation compact ----------------------------------------------------------------
 
@@ -168,22 +183,30 @@ class DbtCompaction:
             dry_run = read_flag("dry_run", arguments.get("dry_run") or False)
             force = read_flag("force", arguments.get("force") or False)
             zorder = read_flag("zorder", arguments.get("zorder") or False)
-            settings = dict(arguments.get("settings") or {})
+            if arguments.get("format") not in FORMATS:
+                raise ConfigError(
+                    f"format is {arguments.get('format')!r}: use one of {', '.join(FORMATS)}."
+                )
+            settings = dict(_mapping("settings", arguments.get("settings")))
             if arguments.get("rewrite") is not None:
                 settings["rewrite"] = arguments["rewrite"]
-            requests = [
-                Request(
-                    self._relation(adapter, item),
+            # Two words may name one table: with and without its catalog, or in another case.
+            requests = {
+                relation.render().lower(): Request(
+                    relation,
                     self._operation_config(item, settings, zorder=zorder),
                     None,
                     dry_run=dry_run,
                     force=force,
                 )
-                for item in selected
-            ]
+                for item in reversed(selected)
+                for relation in [self._relation(adapter, item)]
+            }
         except DeltaMaintError as exc:
             raise DbtRuntimeError(str(exc)) from exc
-        return self._compact_all(adapter, requests, arguments.get("budget"))
+        return self._compact_all(
+            adapter, list(reversed(requests.values())), arguments.get("budget")
+        )
 
     def _operation_config(
         self, item: Selected, settings: dict[str, Any], *, zorder: bool
@@ -207,7 +230,13 @@ class DbtCompaction:
             limits = read_budget(budget)
         except ConfigError as exc:
             raise DbtRuntimeError(str(exc)) from exc
-        return self._work.compact_all(adapter._spark, requests, limits)
+        return self._work.compact_all(_spark_of(adapter), requests, limits)
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, dict):
+        raise ConfigError(f"{name} is {value!r}: use a dictionary of settings.")
+    return value or {}
 
 
 def _can_compact(adapter: Any) -> bool:
@@ -219,6 +248,8 @@ def _require_compaction(adapter: Any) -> None:
         adapter._credentials.capabilities.require(Feature.COMPACTION)
 
 
-def _fail_if_wanted(report: Report | None, config: CompactionConfig) -> None:
-    if report is not None and report.has_failed and config.policy.fail_on_error:
-        raise DbtRuntimeError(report.line())
+def _spark_of(adapter: Any) -> Any:
+    """The session of this thread's connection; jobs from here on are cancelled with it."""
+    handle = adapter.connections.get_thread_connection().handle
+    handle.mark_thread()
+    return handle.spark

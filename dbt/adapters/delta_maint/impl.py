@@ -11,8 +11,8 @@ from dbt.adapters.base.impl import AdapterTrackingRelationInfo, ConstraintSuppor
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.delta_maint.auto_compaction import Report
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
+from dbt.adapters.delta_maint.compaction_reports import Report
 from dbt.adapters.delta_maint.compaction_requests import DbtCompaction
 from dbt.adapters.delta_maint.connections import (
     DeltaMaintConnectionManager,
@@ -148,7 +148,7 @@ class DeltaMaintAdapter(WritesAdapter):
     @available.parse_none
     def auto_compact(
         self,
-        relation: BaseRelation,
+        relation: BaseRelation | str,
         model: dict[str, Any],
         *,
         switch: Any = None,
@@ -168,6 +168,15 @@ class DeltaMaintAdapter(WritesAdapter):
     @available.parse(lambda *a, **k: [])
     def compact(self, graph: dict[str, Any], arguments: dict[str, Any]) -> list[Report]:
         return self._compaction.run_operation(self, graph, arguments)
+
+    @available.parse_none
+    def fail_compaction(self, reports: list[Report]) -> None:
+        self._compaction.fail_if_wanted(reports)
+
+    @available.parse(lambda *a, **k: "")
+    def compaction_log(self) -> str:
+        """The JSON file of this invocation."""
+        return str(self._compaction.log_path)
 
     # -- conversion ---------------------------------------------------------------------------
 

@@ -6,12 +6,17 @@ them into names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from dbt.adapters.delta_maint.core.errors import ConfigError
+
+# A part of a name may stand in backticks: then dots and blanks belong to it.
+_WORD = re.compile(r"(?:`(?:[^`]|``)*`|\S)+")
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 KINDS = ("model", "snapshot", "seed")
 TABLE_MATERIALIZATIONS = ("table", "incremental", "delta_optimized", "snapshot", "seed", "clone")
@@ -42,7 +47,7 @@ def select_relations(graph: Mapping[str, Any], select: Any) -> list[Selected]:
 
 
 def _words(select: Any) -> list[str]:
-    words = select.split() if isinstance(select, str) else select
+    words = _WORD.findall(select) if isinstance(select, str) else select
     if not isinstance(words, list | tuple) or not all(isinstance(w, str) and w for w in words):
         raise ConfigError(f"select is {select!r}: use a name or a list of names.")
     if not words:
@@ -56,6 +61,9 @@ def _matches(
     method, _, value = word.partition(":")
     if not value:
         method, value = "name", word
+    qualified = qualified_name(word)
+    if qualified and "`" in word:
+        return [_of_qualified(qualified, [*nodes, *sources])]
     if method not in ("name", "tag", "path", "source") or any(c in word for c in "+@*,"):
         raise ConfigError(
             f"select has {word!r}: names, tag:, path: and source: are known here; for more, let dbt "
@@ -70,13 +78,51 @@ def _matches(
         items = [_of_node(n) for n in nodes if _is_under(n, value) and _is_table(n)]
     else:
         items = [_of_node(n) for n in nodes if n["name"] == value]
-        parts = value.split(".")
-        if not items and len(parts) in (2, 3) and all(parts):
-            database = parts[-3] if len(parts) == 3 else None
-            items = [Selected(database, parts[-2], parts[-1], None, {})]
+        if not items and qualified:
+            items = [_of_qualified(qualified, [*nodes, *sources])]
     if not items:
         raise ConfigError(f"select has {word!r}, which matches no table of this project.")
     return items
+
+
+def qualified_name(text: str) -> tuple[str | None, str, str] | None:
+    """
+    >>> qualified_name("shop.orders"), qualified_name("spark_catalog.shop.`odd.name`")
+    ((None, 'shop', 'orders'), ('spark_catalog', 'shop', 'odd.name'))
+    >>> qualified_name("orders") or qualified_name("shop..orders") or qualified_name("a.b.c.d")
+    """
+    parts: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if match is None:
+            return None
+        quoted, plain = match.groups()
+        parts.append(quoted.replace("``", "`") if quoted else plain)
+        position = match.end()
+        if position < len(text):
+            if text[position] != "." or position + 1 == len(text):
+                return None
+            position += 1
+    if len(parts) not in (2, 3):
+        return None
+    return (parts[-3] if len(parts) == 3 else None, parts[-2], parts[-1])
+
+
+def _of_qualified(
+    name: tuple[str | None, str, str], nodes: Iterable[Mapping[str, Any]]
+) -> Selected:
+    """The model of that name, with its settings, or a table that dbt does not build."""
+    database, schema, identifier = name
+    for node in nodes:
+        item = _of_node(node)
+        same = (item.schema.lower(), item.identifier.lower()) == (
+            schema.lower(),
+            identifier.lower(),
+        )
+        if same and (None in (database, item.database) or item.database == database):
+            return item
+    return Selected(database, schema, identifier, None, {})
 
 
 def _is_source(source: Mapping[str, Any], value: str) -> bool:

@@ -107,6 +107,8 @@ class TestHookAndOperation:
             "seen.sql": view,
             "later.sql": model("auto_compact='deferred', tags=['cold']", files=9),
             "cold.sql": model("partition_by='p', tags=['cold']", files=9),
+            "wide_a.sql": model("partition_by='p', tags=['wide']", files=9),
+            "wide_b.sql": model("partition_by='p', tags=['wide']", files=9),
         }
 
     @pytest.fixture(scope="class")
@@ -144,6 +146,51 @@ class TestHookAndOperation:
         assert "cold`: skipped: " in output
         assert operations(project, "cold").count("OPTIMIZE") == 1
 
+    def test_one_budget_for_all_tables_also_in_a_dry_run(self, project: Any) -> None:
+        """Two tables of two partitions each, named twice, and three partitions to spend."""
+        schema = project.test_schema
+        select = f"['tag:wide', wide_a, {schema}.wide_b, spark_catalog.{schema}.`wide_b`]"
+        said = f"select: {select}, budget: {{max_partitions: 3}}"
+        for dry_run in (True, False):
+            arguments = f"{{{said}, dry_run: {str(dry_run).lower()}, format: json}}"
+            _, output = run_dbt_and_capture(["run-operation", "compact", "--args", arguments])
+            lines = [line[line.index('{"rel') :] for line in output.splitlines() if '{"rel' in line]
+            plans = [json.loads(line) for line in lines]
+            assert sorted(len(plan["chosen"]) for plan in plans) == [1, 2]
+            assert [plan["schema_version"] for plan in plans] == [1, 1]
+            left = [skip["reason"] for plan in plans for skip in plan["skipped"]]
+            assert left == ["the budget has room for 1 partition, and others are worth more"]
+        names = ("wide_a", "wide_b")
+        assert [operations(project, name).count("OPTIMIZE") for name in names] == [1, 1]
+
+    def test_a_partition_in_which_a_stream_merges_waits(self, project: Any) -> None:
+        name = f"{project.test_schema}.streamed"
+        project.run_sql(f"create table {name} using delta as select id from range(0, 9, 1, 9)")
+        confs = {"txnAppId": "ingest", "txnVersion": "1"}
+        for key, value in confs.items():
+            project.run_sql(f"set spark.databricks.delta.write.{key} = {value}")
+        project.run_sql(f"update {name} set id = 100 where id = 3")
+        for key in confs:
+            project.run_sql(f"reset spark.databricks.delta.write.{key}")
+        compact = ["run-operation", "compact", "--args"]
+        _, output = run_dbt_and_capture([*compact, f"{{select: {name}}}"])
+        assert "streamed`: skipped: the stream ingest changed rows here" in output
+        settings = "settings: {avoid_writers: none}"
+        _, output = run_dbt_and_capture([*compact, f"{{select: {name}, {settings}}}"])
+        assert "streamed`: compacted 9 -> 1 files" in output
+
+    def test_trouble_of_an_operation_fails_it_only_when_asked_to(self, project: Any) -> None:
+        bad = "zorder: nowhere, policy: eager"
+        compact = ["run-operation", "compact", "--args"]
+        said = f"select: cold, force: true, zorder: true, settings: {{{bad}}}"
+        project.run_sql(
+            f"insert into {project.test_schema}.cold select id, 0 from range(0, 4, 1, 4)"
+        )
+        _, output = run_dbt_and_capture([*compact, f"{{{said}}}"])
+        assert "nowhere" in output
+        said = said.replace(bad, f"{bad}, on_error: fail")
+        run_dbt([*compact, f"{{{said}}}"], expect_pass=False)
+
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
@@ -153,6 +200,9 @@ class TestHookAndOperation:
             ("{settings: {policy: all}}", "use one of bins, count, eager"),
             ("{rewrite: rust}", "rewrite is 'rust': use one of auto, arrow, delta"),
             ("{dry_run: maybe}", "dry_run is 'maybe'"),
+            ("{format: html}", "format is 'html'"),
+            ("{settings: eager}", "settings is 'eager'"),
+            ("{settings: {quiet_seconds: soon}}", "quiet_seconds is 'soon'"),
         ],
     )
     def test_arguments_that_cannot_be_are_refused_before_anything_runs(

@@ -322,7 +322,9 @@ def test_most_files_removed_per_byte_goes_first() -> None:
     table = snapshot({"dear": [MIB] * 10, "cheap": [1024] * 10})
     plan = decide(table, budget=Budget(max_partitions=1))
     assert plan.reserved == keys("cheap")
-    assert plan.skipped[0].reason == "over the budget of 1 partitions"
+    assert (
+        plan.skipped[0].reason == "the budget has room for 1 partition, and others are worth more"
+    )
     plan = decide(table, budget=Budget(max_bytes=MIB))
     assert plan.reserved == keys("cheap")
     assert "left of the budget of 1 MiB" in plan.skipped[0].reason

@@ -182,12 +182,20 @@ SELECT = [
     ("source:raw", ["clicks_v1"]),
     ("seen", ["seen"]),
     ("other.table", ["table"]),
+    ("cat.`my db`.`odd.na``me`", ["odd.na`me"]),
+    (["S.Orders"], ["orders"]),
 ]
 
 
 @pytest.mark.parametrize(("select", "expected"), SELECT)
 def test_words_select_tables(select: Any, expected: list[str]) -> None:
     assert [item.identifier for item in select_relations(GRAPH, select)] == expected
+
+
+def test_a_qualified_name_of_a_model_has_the_settings_of_the_model() -> None:
+    by_name, qualified, foreign = select_relations(GRAPH, ["s.orders", "events", "x.`a b`"])
+    assert (by_name.node, qualified.node) == ("model.shop.orders", "model.shop.events")
+    assert (foreign.schema, foreign.identifier, foreign.node) == ("x", "a b", None)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def rank_within_budget(
             and budget.max_partitions is not None
             and len(partitions) >= budget.max_partitions
         ):
-            left[key] = f"over the budget of {budget.max_partitions} partitions"
+            left[key] = _over(budget.max_partitions)
         elif not fitting:
             left[key] = (
                 f"{format_bytes(offer[0].input_bytes)} to rewrite, "
@@ -128,6 +128,11 @@ def _fit_in_one_commit(first: Chunk, second: Chunk) -> bool:
         and len(first.partitions) + len(second.partitions) <= MOST_PARTITIONS_PER_COMMIT
         and first.input_bytes + second.input_bytes <= MOST_BYTES_PER_STATEMENT
     )
+
+
+def _over(partitions: int) -> str:
+    many = f"{partitions} partition{'s' if partitions != 1 else ''}"
+    return f"the budget has room for {many}, and others are worth more"
 
 
 def _statement_parts(works: Sequence[PartitionWork]) -> Iterator[list[PartitionWork]]:

@@ -23,9 +23,11 @@
 {% macro compact_deferred(budget=none) %}
   {#- on-run-end: what models deferred during the run, most valuable first, under one budget. -#}
   {% if execute %}
-    {% for report in adapter.compact_deferred(budget, var('delta_maint_auto_compact', none)) %}
+    {% set reports = adapter.compact_deferred(budget, var('delta_maint_auto_compact', none)) %}
+    {% for report in reports %}
       {% do delta_maint_tell_compaction(report) %}
     {% endfor %}
+    {% do adapter.fail_compaction(reports) %}
   {% endif %}
 {% endmacro %}
 
