@@ -183,10 +183,9 @@ class DbtCompaction:
             dry_run = read_flag("dry_run", arguments.get("dry_run") or False)
             force = read_flag("force", arguments.get("force") or False)
             zorder = read_flag("zorder", arguments.get("zorder") or False)
-            if arguments.get("format") not in FORMATS:
-                raise ConfigError(
-                    f"format is {arguments.get('format')!r}: use one of {', '.join(FORMATS)}."
-                )
+            form = arguments.get("format") or FORMATS[0]
+            if form not in FORMATS:
+                raise ConfigError(f"format is {form!r}: use one of {', '.join(FORMATS)}.")
             settings = dict(_mapping("settings", arguments.get("settings")))
             if arguments.get("rewrite") is not None:
                 settings["rewrite"] = arguments["rewrite"]
