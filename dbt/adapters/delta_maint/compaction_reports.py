@@ -105,7 +105,7 @@ class Spent:
             return
         done = report.plan.input_bytes if report.is_dry_run else report.numbers["bytes_removed"]
         self.input_bytes += int(done)
-        self.partitions += len(report.plan.reserved)
+        self.partitions += len(report.plan.chosen_partitions)
 
     def left_of(self, budget: Budget) -> Budget:
         seconds = time.monotonic() - self.started
@@ -118,7 +118,7 @@ class Spent:
     def leaves_room_for(self, plan: CompactionPlan, budget: Budget) -> bool:
         left = self.left_of(budget)
         return (left.max_bytes is None or plan.input_bytes <= left.max_bytes) and (
-            left.max_partitions is None or len(plan.reserved) <= left.max_partitions
+            left.max_partitions is None or len(plan.chosen_partitions) <= left.max_partitions
         )
 
 
