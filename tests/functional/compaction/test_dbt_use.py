@@ -163,15 +163,13 @@ class TestHookAndOperation:
         names = ("wide_a", "wide_b")
         assert [operations(project, name).count("OPTIMIZE") for name in names] == [1, 1]
 
-    def test_a_partition_in_which_a_stream_merges_waits(self, project: Any) -> None:
+    def test_a_partition_in_which_a_stream_merges_waits(self, project: Any, spark: Any) -> None:
         name = f"{project.test_schema}.streamed"
-        project.run_sql(f"create table {name} using delta as select id from range(0, 9, 1, 9)")
-        confs = {"txnAppId": "ingest", "txnVersion": "1"}
-        for key, value in confs.items():
-            project.run_sql(f"set spark.databricks.delta.write.{key} = {value}")
-        project.run_sql(f"update {name} set id = 100 where id = 3")
-        for key in confs:
-            project.run_sql(f"reset spark.databricks.delta.write.{key}")
+        stream = spark.newSession()
+        stream.sql(f"create table {name} using delta as select id from range(0, 9, 1, 9)")
+        for key, value in {"txnAppId": "ingest", "txnVersion": "1"}.items():
+            stream.conf.set(f"spark.databricks.delta.write.{key}", value)
+        stream.sql(f"update {name} set id = 100 where id = 3")
         compact = ["run-operation", "compact", "--args"]
         _, output = run_dbt_and_capture([*compact, f"{{select: {name}}}"])
         assert "streamed`: skipped: the stream ingest changed rows here" in output
