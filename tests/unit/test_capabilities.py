@@ -47,7 +47,9 @@ def test_what_a_method_lacks_is_refused_with_the_method_that_has_it(
 def test_an_optimized_write_is_refused_or_left_away(method: str) -> None:
     config = {"materialized": "delta_optimized"}
     assert policy_of(config, profile("session")) is not None
-    with pytest.raises(CapabilityError, match=r"`method: session`, or `optimized_write: off`\.$"):
+    with pytest.raises(
+        CapabilityError, match=r"use `method: session`.*, or `optimized_write: off`\.$"
+    ):
         policy_of(config, profile(method))
     assert policy_of({**config, "optimized_write": "off"}, profile(method)) is None
 

@@ -1,7 +1,7 @@
 """Opens, runs and cancels; turns Spark's errors into dbt's.
 
-For `method: session` everything goes through our own environment; the server methods use the
-connections of dbt-spark.
+For `method: session` and `method: connect` everything goes through an environment of our own; the other
+server methods use the connections of dbt-spark.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from dbt.adapters.contracts.connection import (
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError
 from dbt.adapters.delta_maint.credentials import ConnectionMethod, DeltaMaintCredentials
 from dbt.adapters.delta_maint.dbt_errors import with_way_out
-from dbt.adapters.delta_maint.environments.base import Cursor, Handle
+from dbt.adapters.delta_maint.environments.base import Cursor, Environment, Handle
+from dbt.adapters.delta_maint.environments.connect import ConnectEnvironment
 from dbt.adapters.delta_maint.environments.session import SessionEnvironment
 from dbt.adapters.delta_maint.environments.session_settings import SessionSettings
 from dbt.adapters.delta_maint.lake.spark_errors import java_exception, telling_sentence
@@ -39,8 +40,24 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("DeltaMaint")
 
+OWN_ENVIRONMENT = (ConnectionMethod.SESSION, ConnectionMethod.CONNECT)
+
 _environment: SessionEnvironment | None = None
+_servers: dict[str, ConnectEnvironment] = {}
 _environment_lock = threading.Lock()
+
+
+def environment_of(credentials: DeltaMaintCredentials) -> Environment:
+    """Where the connections of a profile run; one for each place and process."""
+    if credentials.method == ConnectionMethod.SESSION:
+        return session_environment(credentials.session_settings(project_root(credentials)))
+    settings = credentials.connect_settings()
+    with _environment_lock:
+        known = _servers.get(settings.remote)
+        if known is None or known.settings != settings:
+            known = ConnectEnvironment(settings, tell=logger.info)
+            _servers[settings.remote] = known
+        return known
 
 
 def session_environment(settings: SessionSettings) -> SessionEnvironment:
@@ -58,6 +75,9 @@ def session_environment(settings: SessionSettings) -> SessionEnvironment:
 def end_session_environment() -> None:
     global _environment
     with _environment_lock:
+        for server in _servers.values():
+            server.close()
+        _servers.clear()
         if _environment is not None:
             _environment.close()
             _environment = None
@@ -88,13 +108,10 @@ class DeltaMaintConnectionManager(SparkConnectionManager):
         if connection.state == ConnectionState.OPEN:
             return connection
         credentials: DeltaMaintCredentials = connection.credentials  # type: ignore[assignment]
-        if credentials.method != ConnectionMethod.SESSION:
+        if credentials.method not in OWN_ENVIRONMENT:
             return super().open(connection)
         try:
-            environment = session_environment(
-                credentials.session_settings(project_root(credentials))
-            )
-            handle = environment.open()
+            handle = environment_of(credentials).open()
         except DeltaMaintError as exc:
             connection.handle = None
             connection.state = ConnectionState.FAIL

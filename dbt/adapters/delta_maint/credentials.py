@@ -9,6 +9,10 @@ from typing import Any
 
 from dbt.adapters.delta_maint.core.errors import ProfileError
 from dbt.adapters.delta_maint.environments.capabilities import Capabilities, capabilities_of
+from dbt.adapters.delta_maint.environments.connect_settings import (
+    ConnectSettings,
+    resolve_connect_settings,
+)
 from dbt.adapters.delta_maint.environments.session_settings import (
     STARTUP_MODES,
     SessionSettings,
@@ -27,6 +31,7 @@ _PROFILE_WORDS = {"type", "threads", "pass", "dbname"}
 
 class ConnectionMethod(StrEnum):
     SESSION = "session"
+    CONNECT = "connect"
     THRIFT = "thrift"
     HTTP = "http"
     ODBC = "odbc"
@@ -37,6 +42,8 @@ class DeltaMaintCredentials(SparkCredentials):
     host: str | None = None
     database: str | None = None
     method: ConnectionMethod = ConnectionMethod.SESSION  # type: ignore[assignment]
+    # The Spark Connect server, sc://host:port.
+    remote: str | None = None
     warehouse: str | None = None
     master: str = "local[*]"
     catalog: str | None = None
@@ -67,6 +74,9 @@ class DeltaMaintCredentials(SparkCredentials):
         given = dict(self.server_side_parameters)
         if self.method == ConnectionMethod.SESSION:
             self.host = self.host or "session"
+        elif self.method == ConnectionMethod.CONNECT:
+            # The parent wants a host; ours is in `remote`.
+            self.host = "connect"
         elif self.host is None:
             raise DbtRuntimeError(
                 f"method {self.method.value} needs `host`: name the Spark server, or use "
@@ -91,7 +101,13 @@ class DeltaMaintCredentials(SparkCredentials):
 
     @property
     def unique_field(self) -> str:
+        if self.method == ConnectionMethod.CONNECT:
+            return f"connect:{self.connect_settings().shown}"
         return f"{self.method.value}:{self.warehouse if self.host == 'session' else self.host}"
+
+    @property
+    def _is_connect(self) -> bool:
+        return bool(self.method == ConnectionMethod.CONNECT)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -100,7 +116,12 @@ class DeltaMaintCredentials(SparkCredentials):
     def _connection_keys(self) -> tuple[str, ...]:
         if self.method == ConnectionMethod.SESSION:
             return ("method", "database", "schema", "master", "startup")
+        if self.method == ConnectionMethod.CONNECT:
+            return ("method", "database", "schema")
         return ("method", "host", "port", "database", "schema", "user", "cluster", "endpoint")
+
+    def connect_settings(self) -> ConnectSettings:
+        return resolve_connect_settings(self.remote, self.server_side_parameters)
 
     def session_settings(self, project_root: Path) -> SessionSettings:
         return resolve_settings(
@@ -117,14 +138,20 @@ class DeltaMaintCredentials(SparkCredentials):
         )
 
     def _refuse_contradictions(self) -> None:
-        if self.method == ConnectionMethod.SESSION:
+        if self.method in (ConnectionMethod.SESSION, ConnectionMethod.CONNECT):
             for key in SERVER_ONLY:
-                if getattr(self, key) not in (None, "session", "localhost"):
+                if getattr(self, key) not in (None, self.method.value, "localhost"):
+                    where = "; the server is named by `remote`" if self._is_connect else ""
                     raise DbtRuntimeError(
-                        f"`{key}` is for a Spark server, but method is session: remove it, or set "
-                        "`method: thrift`."
+                        f"`{key}` is for a Spark server, but method is {self.method.value}: remove "
+                        f"it, or set `method: thrift`{where}."
                     )
-        else:
+        if not self._is_connect and self.remote is not None:
+            raise DbtRuntimeError(
+                f"`remote` names a Spark Connect server, but method is {self.method.value}: remove "
+                "it, or set `method: connect`."
+            )
+        if self.method != ConnectionMethod.SESSION:
             defaults = {f.name: f.default for f in fields(self)}
             for key in SESSION_ONLY:
                 if getattr(self, key) != defaults[key]:
@@ -159,6 +186,8 @@ class DeltaMaintCredentials(SparkCredentials):
         try:
             if self.method == ConnectionMethod.SESSION:
                 self.session_settings(Path.cwd())
+            if self._is_connect:
+                self.connect_settings()
         except ProfileError as exc:
             raise DbtRuntimeError(str(exc)) from exc
 

@@ -15,15 +15,15 @@ from dbt.adapters.delta_maint.column import DeltaMaintColumn
 from dbt.adapters.delta_maint.compaction_reports import Report
 from dbt.adapters.delta_maint.compaction_requests import DbtCompaction
 from dbt.adapters.delta_maint.connections import (
+    OWN_ENVIRONMENT,
     DeltaMaintConnectionManager,
-    project_root,
-    session_environment,
+    environment_of,
 )
 from dbt.adapters.delta_maint.conversion import ConversionRun
 from dbt.adapters.delta_maint.core import sql_text
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError
 from dbt.adapters.delta_maint.core.statements import split_statements
-from dbt.adapters.delta_maint.credentials import ConnectionMethod, DeltaMaintCredentials
+from dbt.adapters.delta_maint.credentials import DeltaMaintCredentials
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
 from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.model_config import DeltaMaintConfig
@@ -82,9 +82,8 @@ class DeltaMaintAdapter(WritesAdapter):
         from dbt.events.types import DebugCmdOut
         from dbt_common.events.functions import fire_event
 
-        if self._credentials.method == ConnectionMethod.SESSION:
-            settings = self._credentials.session_settings(project_root(self._credentials))
-            for verdict in session_environment(settings).inspect():
+        if self._credentials.method in OWN_ENVIRONMENT:
+            for verdict in environment_of(self._credentials).inspect():
                 fire_event(DebugCmdOut(msg=f"  {verdict}"))
         self.execute("select 1 as id", fetch=True)
 

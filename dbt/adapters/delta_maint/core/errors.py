@@ -35,6 +35,10 @@ class SparkStartError(DeltaMaintError):
     """Spark did not start."""
 
 
+class ConnectionLostError(DeltaMaintError):
+    """The server cannot be reached any more, or does not know this connection."""
+
+
 class CatalogError(DeltaMaintError):
     """The catalog of tables cannot be reached or read."""
 

@@ -88,6 +88,17 @@ _SESSION = {
     Feature.FOOTER_CONVERSION: Support("yes"),
     Feature.NATIVE_CONVERSION: Support("yes"),
 }
+_CONNECT = {
+    Feature.MODELS: Support("yes"),
+    Feature.SEEDS: Support("as Arrow"),
+    Feature.PYTHON_MODELS: Support(_NEEDS_SESSION, is_there=False),
+    Feature.DRIVER: Support("by SQL statements instead", is_there=False),
+    Feature.ISOLATION: Support("a session each, on the server"),
+    Feature.OPTIMIZED_WRITE: Support(_NEEDS_SESSION, is_there=False),
+    Feature.COMPACTION: Support(_NEEDS_SESSION, is_there=False),
+    Feature.FOOTER_CONVERSION: Support(_NEEDS_SESSION, is_there=False),
+    Feature.NATIVE_CONVERSION: Support("yes"),
+}
 # Through dbt-spark's own connections; no test has seen such a server.
 _SERVER = {
     Feature.MODELS: Support("untested"),
@@ -103,6 +114,7 @@ _SERVER = {
 
 CAPABILITIES: dict[str, Capabilities] = {
     "session": Capabilities("session", _SESSION),
+    "connect": Capabilities("connect", _CONNECT),
     "thrift": Capabilities("thrift", _SERVER),
     "http": Capabilities("http", _SERVER),
     "odbc": Capabilities("odbc", _SERVER),

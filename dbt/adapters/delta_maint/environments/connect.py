@@ -1,0 +1,265 @@
+"""Spark and Delta behind a Spark Connect server.
+
+Every dbt connection is a session of its own on the server: its confs, temporary views and current schema
+are nobody else's. All that a connection runs carries its tag, so cancelling it interrupts its operations,
+in whichever thread they were started, and no others. Sessions are released when their connection closes,
+when opening one fails, and when the process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.delta_maint.core.errors import (
+    ConnectionLostError,
+    DeltaMaintError,
+    ProfileError,
+    SparkStartError,
+)
+from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
+from dbt.adapters.delta_maint.environments.connect_settings import ConnectSettings
+from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
+
+if TYPE_CHECKING:
+    from dbt.adapters.delta_maint.environments.connect_client import ConnectSession
+    from dbt.adapters.delta_maint.environments.connect_cursor import ConnectCursor, LostStatement
+
+OURS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.sources.default": "delta",
+    # Delta's parser does not pass on the newer kind of parameter: `?` would stay unbound.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
+    "spark.sql.connect.serverStacktrace.enabled": "false",
+    "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+    # DESCRIBE shows wide structs in full.
+    "spark.sql.debug.maxToStringFields": "1000",
+    # Ours decides from the table; with Delta's own beside it, files would be rewritten twice.
+    "spark.databricks.delta.autoCompact.enabled": "false",
+}
+DELTA = "io.delta.sql.DeltaSparkSessionExtension"
+
+
+class ConnectHandle(Handle):
+    job_group: str | None = None
+
+    def __init__(self, environment: ConnectEnvironment) -> None:
+        self._environment = environment
+        self._session: ConnectSession | None = environment.new_session()
+        self._is_lost = False
+        self._cancelled = False
+
+    @property
+    def spark(self) -> ConnectSession:
+        if self._session is None:
+            raise DeltaMaintError("This connection is closed.")
+        return self._session
+
+    def cursor(self) -> ConnectCursor:
+        from dbt.adapters.delta_maint.environments.connect_cursor import ConnectCursor
+
+        return ConnectCursor(self._checked, self._after_loss)
+
+    def describe_work(self, name: str) -> None:
+        """A node that comes after a loss gets a new session; the one it happened to has failed."""
+        if self._is_lost and not self._cancelled:
+            with contextlib.suppress(Exception):
+                fresh = self._environment.new_session()
+                self._forget()
+                self._session, self._is_lost = fresh, False
+
+    def mark_thread(self) -> None:
+        self._checked().make_active()
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._session is not None:
+            self._session.interrupt()
+
+    def close(self) -> None:
+        self._forget()
+
+    def _checked(self) -> ConnectSession:
+        if self._cancelled:
+            raise DeltaMaintError("This connection was cancelled.")
+        return self.spark
+
+    def _forget(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.release()
+
+    def _after_loss(self, lost: LostStatement) -> int | None:
+        """The version that the lost statement committed, where the connection can go on; else an error."""
+        from dbt.adapters.delta_maint.environments.connect_client import has_no_session
+
+        if self._cancelled:
+            raise DeltaMaintError("This connection was cancelled.") from lost.error
+        where = self._environment.settings.shown
+        self.spark.interrupt()
+        try:
+            judge = self._environment.new_session()
+        except DeltaMaintError as exc:
+            self._is_lost = True
+            raise ConnectionLostError(
+                f"The Spark Connect server at {where} was lost while a statement ran, and does not "
+                f"answer: {_unknown(lost)}"
+            ) from exc
+        try:
+            is_here = not has_no_session(lost.error) and self._still_answers()
+            self._is_lost = not is_here
+            what = "connection to the" if is_here else "session on the"
+            begun = f"The {what} Spark Connect server at {where} was lost while a statement ran"
+            if lost.mark is None or lost.mark.number is None:
+                raise ConnectionLostError(f"{begun}: {_unmarked(lost)}") from lost.error
+            version = _committed(lost, judge)
+        finally:
+            judge.release()
+        table = lost.mark.table
+        if version is None:
+            raise ConnectionLostError(
+                f"{begun}: it committed nothing to {table}. Run dbt again."
+            ) from lost.error
+        if not is_here:
+            raise ConnectionLostError(
+                f"{begun}: its commit stands as version {version} of {table}, and was not repeated; "
+                "what would have come after it has not run. Run dbt again."
+            ) from lost.error
+        self._environment.tell(
+            f"{begun}: its commit stands as version {version} of {table}, and is not repeated."
+        )
+        return version
+
+    def _still_answers(self) -> bool:
+        try:
+            self.spark.conf.get("spark.sql.ansi.enabled")
+        except Exception:
+            return False
+        return True
+
+
+class ConnectEnvironment(Environment):
+    def __init__(
+        self, settings: ConnectSettings, *, tell: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self.settings = settings
+        self.tell = tell
+        self._lock = threading.Lock()
+        self._sessions: list[ConnectSession] = []
+
+    def open(self) -> ConnectHandle:
+        return ConnectHandle(self)
+
+    def new_session(self) -> ConnectSession:
+        try:
+            from dbt.adapters.delta_maint.environments.connect_client import open_session
+        except ImportError as exc:
+            raise SparkStartError(
+                f"The package {exc.name} is not installed: `pip install dbt-delta-maint[connect]`."
+            ) from exc
+        settings = ConnectSettings(self.settings.remote, {**OURS, **self.settings.confs})
+        try:
+            session = open_session(settings)
+        except DeltaMaintError:
+            raise
+        except Exception as exc:
+            raise self._opening_fault(exc) from exc
+        with self._lock:
+            self._sessions = [old for old in self._sessions if not old.is_stopped] + [session]
+        return session
+
+    def inspect(self) -> list[Verdict]:
+        found = [
+            Verdict("method", "connect, Spark runs behind a Spark Connect server"),
+            Verdict("remote", self.settings.shown),
+        ]
+        try:
+            session = self.new_session()
+        except DeltaMaintError as exc:
+            return [*found, Verdict("server", str(exc), is_good=False)]
+        try:
+            import pyspark
+
+            server, ours = session.version, pyspark.__version__
+            fits = server.split(".")[:2] == ours.split(".")[:2]
+            told = f"Spark {server}, client {ours}"
+            advice = "" if fits else f": install pyspark {server}, or start a server of {ours}"
+            found.append(Verdict("server", told + advice, is_good=fits))
+            found.append(_delta_verdict(session))
+            place = session.conf.get("spark.sql.warehouse.dir", None)
+            found.append(Verdict("warehouse", f"{place}, as the server has it"))
+        finally:
+            session.release()
+        return found
+
+    def close(self) -> None:
+        with self._lock:
+            sessions, self._sessions = self._sessions, []
+        for session in sessions:
+            session.release()
+
+    def _opening_fault(self, exc: Exception) -> DeltaMaintError:
+        from dbt.adapters.delta_maint.environments.connect_client import is_lost
+
+        where = self.settings.shown
+        sentence = telling_sentence(exc)
+        if is_lost(exc):
+            return SparkStartError(
+                f"No Spark Connect server answers at {where}: start it, or correct `remote` in the "
+                "profile."
+            )
+        if error_class(sentence) == "CANNOT_MODIFY_CONFIG":
+            return ProfileError(
+                f"A conf of server_side_parameters cannot be set in a Spark Connect session "
+                f"({sentence.splitlines()[0]}): set it where the server is started."
+            )
+        return SparkStartError(f"The Spark Connect server at {where} refused: {sentence}")
+
+
+def _delta_verdict(session: Any) -> Verdict:
+    extensions = str(session.conf.get("spark.sql.extensions", None) or "")
+    catalog = str(session.conf.get("spark.sql.catalog.spark_catalog", None) or "")
+    if DELTA in extensions and "DeltaCatalog" in catalog:
+        return Verdict("delta", "the server has Delta's extension and catalog")
+    return Verdict(
+        "delta",
+        f"the server lacks spark.sql.extensions={DELTA} or "
+        "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog: start it "
+        "with both",
+        is_good=False,
+    )
+
+
+def _committed(lost: LostStatement, judge: Any) -> int | None:
+    assert lost.mark is not None
+    try:
+        return lost.mark.committed_version(lambda sql: judge.sql(sql).collect())
+    except Exception as exc:
+        if (error_class(telling_sentence(exc)) or "").endswith("_NOT_FOUND"):
+            return None
+        raise ConnectionLostError(
+            f"The connection was lost while a statement ran, and the history of {lost.mark.table} "
+            f"cannot be read ({telling_sentence(exc)}): {_unknown(lost)}"
+        ) from exc
+
+
+def _unknown(lost: LostStatement) -> str:
+    if lost.mark is None:
+        return "start it again, then run dbt again."
+    if lost.mark.number is None:
+        return _unmarked(lost)
+    return (
+        f"whether it committed is not known. If it did, the history of {lost.mark.table} has a "
+        f"commit with {lost.mark.number} in its userMetadata. Nothing was sent twice."
+    )
+
+
+def _unmarked(lost: LostStatement) -> str:
+    if lost.mark is not None:
+        return (
+            f"commitInfo.userMetadata is set to something of your own, so the history of "
+            f"{lost.mark.table} cannot tell whether it committed. Nothing was sent twice."
+        )
+    return "it was not sent again. Run dbt again."

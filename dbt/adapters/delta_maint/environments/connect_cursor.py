@@ -1,0 +1,155 @@
+"""A cursor over a Spark Connect session.
+
+A statement that writes a table by name carries a number of its own in the mark of its commit. When its
+answer is lost, that number is looked for in the table's history before anything else happens: nothing is
+sent twice that may have committed, and the error says what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.delta_maint.core.errors import ConnectionLostError
+from dbt.adapters.delta_maint.core.written_table import only_reads, written_table
+from dbt.adapters.delta_maint.environments.base import Cursor
+from dbt.adapters.delta_maint.environments.connect_client import ConnectSession, is_lost
+from dbt.adapters.delta_maint.lake.last_commit import forget_last_commit, last_committed_version
+from dbt.adapters.delta_maint.lake.statement_mark import StatementMark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_AFFECTED = "num_affected_rows"
+
+
+class LostStatement:
+    """What a handle needs to know to find out how a statement ended."""
+
+    def __init__(self, sql: str, mark: StatementMark | None, error: BaseException) -> None:
+        self.sql = sql
+        self.mark = mark
+        self.error = error
+
+
+class ConnectCursor(Cursor):
+    def __init__(
+        self,
+        session: Callable[[], ConnectSession],
+        after_loss: Callable[[LostStatement], int | None],
+    ) -> None:
+        self._session = session
+        self._after_loss = after_loss
+        self._frame: DataFrame | None = None
+        self._is_command = False
+        self._rows: list[tuple[Any, ...]] | None = None
+        self._position = 0
+        self._committed_version: int | None = None
+
+    def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
+        self.close()
+        spark = self._session()
+        text = sql.strip().rstrip(";").rstrip()
+        if only_reads(text):
+            with self._reading(text):
+                self._take(_run(spark, text, bindings))
+            return
+        table = written_table(text)
+        mark: StatementMark | None = None
+        try:
+            forget_last_commit(spark)
+            mark = StatementMark.put_on(spark, table) if table else None
+            try:
+                self._take(_run(spark, text, bindings))
+            finally:
+                if mark is not None:
+                    mark.take_off(spark)
+            self._committed_version = last_committed_version(spark)
+        except Exception as exc:
+            if not is_lost(exc):
+                raise
+            self._frame, self._rows = None, []
+            self._committed_version = self._after_loss(LostStatement(text, mark, exc))
+
+    def run_to_end(self) -> None:
+        if self._frame is None or not self._frame.columns or self._is_command:
+            return
+        with self._reading("the query"):
+            self._frame.write.format("noop").mode("overwrite").save()
+
+    @property
+    def description(self) -> list[tuple[Any, ...]] | None:
+        if self._frame is None:
+            return None
+        with self._reading("the query"):
+            return [
+                (field.name, field.dataType.simpleString(), None, None, None, None, field.nullable)
+                for field in self._frame.schema.fields
+            ]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        rows = self._all_rows()[self._position :]
+        self._position += len(rows)
+        return rows
+
+    def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
+        if self._rows is None and self._frame is not None:
+            with self._reading("the query"):
+                return [tuple(row) for row in self._frame.take(size)]
+        rows = self._all_rows()[self._position : self._position + size]
+        self._position += len(rows)
+        return rows
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        rows = self._all_rows()
+        if self._position >= len(rows):
+            return None
+        self._position += 1
+        return rows[self._position - 1]
+
+    @property
+    def rows_affected(self) -> int | None:
+        if self._frame is None or not self._is_command or _AFFECTED not in self._frame.columns:
+            return None
+        row = self._all_rows()[0]
+        count = row[self._frame.columns.index(_AFFECTED)]
+        return None if count is None else int(count)
+
+    @property
+    def committed_version(self) -> int | None:
+        return self._committed_version
+
+    def close(self) -> None:
+        self._committed_version = None
+        self._frame = None
+        self._is_command = False
+        self._rows = None
+        self._position = 0
+
+    def _take(self, frame: DataFrame) -> None:
+        self._frame = frame
+        # The server answers a command with its rows, a query with the query.
+        relation: Any = getattr(frame._plan, "_plan", None)  # type: ignore[attr-defined]
+        kind = relation.WhichOneof("rel_type") if relation is not None else None
+        self._is_command = kind in ("local_relation", "chunked_cached_local_relation")
+
+    def _all_rows(self) -> list[tuple[Any, ...]]:
+        if self._rows is None:
+            with self._reading("the query"):
+                self._rows = [tuple(row) for row in self._frame.collect()] if self._frame else []
+        return self._rows
+
+    @contextmanager
+    def _reading(self, text: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as exc:
+            if not is_lost(exc):
+                raise
+            self._after_loss(LostStatement(text, None, exc))
+            raise ConnectionLostError("The answer was lost.") from exc
+
+
+def _run(spark: ConnectSession, text: str, bindings: Sequence[Any] | None) -> DataFrame:
+    return spark.sql(text, args=list(bindings)) if bindings else spark.sql(text)
