@@ -107,7 +107,7 @@ def engines(spark: Any) -> dict[str, Any]:
 
     return {
         "arrow": planned(ArrowRewriter(spark, cores=cores)),
-        "optimize": planned(DeltaSqlRewriter(spark, threads=cores)),
+        "optimize": planned(DeltaSqlRewriter(SessionSql(spark), threads=cores)),
         "deltalake": deltalake,
         "defaults": defaults,
     }

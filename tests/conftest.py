@@ -1,13 +1,19 @@
-"""One Spark session per test process, on an in-memory catalog, for everything dbt runs in-process."""
+"""One Spark per test process, on an in-memory catalog, for everything dbt runs in-process.
+
+`--method` says where it runs: inside this process, or behind a server that is started for the run.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.methods import METHODS
 
 # A busy machine is no counterexample.
 settings.register_profile("any_machine", deadline=None)
@@ -23,26 +29,60 @@ UNCOMPILED = {
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--method", default="session", choices=list(METHODS), help="the connection method"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On another method than session only what is marked for it runs."""
+    method = config.getoption("--method")
+    wanted = [item for item in items if _runs_on(method, item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
+    items[:] = wanted
+
+
+def _runs_on(method: str, item: pytest.Item) -> bool:
+    marks = list(item.iter_markers("portable"))
+    only_on = {name for mark in marks for name in mark.kwargs.get("only_on", ())}
+    if only_on or method == "session":
+        return method in only_on or not only_on
+    lacking = {name for mark in marks for name in mark.kwargs.get("not_on", ())}
+    needs_all = all(mark.kwargs.get("in_all") for mark in marks)
+    is_wanted = not needs_all or bool(os.environ.get("DELTA_MAINT_TEST_ALL"))
+    return bool(marks) and method not in lacking and is_wanted
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("warehouse")
 
 
 @pytest.fixture(scope="session")
-def session_target(warehouse: Path) -> dict[str, Any]:
+def method(request: pytest.FixtureRequest) -> str:
+    return str(request.config.getoption("--method"))
+
+
+@pytest.fixture(scope="session")
+def session_target(method: str, warehouse: Path) -> Iterator[dict[str, Any]]:
     """The profile of every in-process test: equal keys, so that they all share one session."""
-    return {
-        "type": "delta_maint",
-        "threads": 2,
-        "warehouse": str(warehouse),
-        "catalog": "in_memory",
-        "driver_memory": "2g",
-        "server_side_parameters": {
-            "spark.sql.shuffle.partitions": "2",
-            **UNCOMPILED,
-            **ansi_mode(),
-        },
-    }
+    from dbt.adapters.delta_maint.connections import end_session_environment
+
+    with METHODS[method](warehouse) as keys:
+        yield {
+            "type": "delta_maint",
+            "threads": 2,
+            **keys,
+            "server_side_parameters": {
+                "spark.sql.shuffle.partitions": "2",
+                **UNCOMPILED,
+                **ansi_mode(),
+                **keys.get("server_side_parameters", {}),
+            },
+        }
+        if method != "session":
+            end_session_environment()
 
 
 def ansi_mode() -> dict[str, Any]:
@@ -58,12 +98,13 @@ def dbt_profile_target(session_target: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def session_handle(session_target: dict[str, Any], warehouse: Path) -> Any:
     """A connection of the session that the in-process dbt runs use."""
-    from dbt.adapters.delta_maint.connections import session_environment
+    from dbt.adapters.delta_maint.connections import environment_of
     from dbt.adapters.delta_maint.credentials import DeltaMaintCredentials
 
     keys = {key: value for key, value in session_target.items() if key not in ("type", "threads")}
     credentials = DeltaMaintCredentials(schema="default", **keys)
-    return session_environment(credentials.session_settings(warehouse.parent)).open()
+    credentials.project_root = warehouse.parent  # type: ignore[attr-defined]
+    return environment_of(credentials).open()
 
 
 @pytest.fixture(scope="session")

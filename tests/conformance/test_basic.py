@@ -26,6 +26,8 @@ from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnect
 from dbt.tests.util import AnyInteger
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
+pytestmark = pytest.mark.portable
+
 
 class TestAdapterMethod(BaseAdapterMethod):
     pass

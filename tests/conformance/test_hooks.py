@@ -21,6 +21,8 @@ from dbt.tests.adapter.hooks.test_run_hooks import BaseAfterRunHooks, BasePrePos
 
 from tests.conformance.dialect import PostgresFixtures, spark_sql_in
 
+pytestmark = pytest.mark.portable(in_all=True)
+
 
 class HooksOnDelta(PostgresFixtures):
     """The connection that the hooks write down is ours instead of the package's Postgres."""

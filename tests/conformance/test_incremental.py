@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.incremental.test_incremental_merge_exclude_columns import (
     BaseMergeExcludeColumns,
 )
@@ -9,6 +10,8 @@ from dbt.tests.adapter.incremental.test_incremental_on_schema_change import (
 )
 from dbt.tests.adapter.incremental.test_incremental_predicates import BaseIncrementalPredicates
 from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncrementalUniqueKey
+
+pytestmark = pytest.mark.portable
 
 
 class TestMergeExcludeColumns(BaseMergeExcludeColumns):

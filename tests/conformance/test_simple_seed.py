@@ -25,6 +25,8 @@ from dbt.tests.util import check_relations_equal, check_table_does_exist
 
 from tests.conformance.dialect import PostgresFixtures
 
+pytestmark = pytest.mark.portable(in_all=True)
+
 
 class SeedsOnDelta(PostgresFixtures):
     """Whole numbers of a seed are bigint here."""

@@ -28,6 +28,8 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
 
 from tests.conformance.dialect import PostgresFixtures
 
+pytestmark = pytest.mark.portable(in_all=True)
+
 
 class SnapshotsOnDelta(PostgresFixtures):
     """Delta adds a column without its default; the rows that are there get the value afterwards."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.store_test_failures_tests.basic import (
     StoreTestFailuresAsExceptions,
     StoreTestFailuresAsGeneric,
@@ -13,6 +14,8 @@ from dbt.tests.adapter.store_test_failures_tests.test_store_test_failures import
     BaseStoreTestFailuresLimit,
     StoreTestFailuresBase,
 )
+
+pytestmark = pytest.mark.portable(in_all=True)
 
 
 class TestStoreTestFailuresAsInteractions(StoreTestFailuresAsInteractions):

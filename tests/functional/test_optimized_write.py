@@ -49,6 +49,7 @@ def response(results: Any, name: str) -> dict[str, Any]:
     return dict(found.adapter_response)
 
 
+@pytest.mark.portable
 class TestMaterialization:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -153,6 +154,7 @@ class TestMaterialization:
         assert len(history(project, "appended")) == 3
 
 
+@pytest.mark.portable
 class TestRefusals:
     """A config that cannot work stops the model before anything is written."""
 

@@ -64,6 +64,7 @@ def count(project: Any, name: str, what: str = "count(*)") -> Any:
     return project.run_sql(f"select {what} from {project.test_schema}.{name}", fetch="one")[0]
 
 
+@pytest.mark.portable
 class TestResults:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -134,6 +135,7 @@ def model(dbt, spark):
 """
 
 
+@pytest.mark.portable
 class TestFaults:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

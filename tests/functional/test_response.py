@@ -49,6 +49,7 @@ def responses(project: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.portable
 class TestResponse:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -29,6 +29,7 @@ def rows(project: Any, name: str, columns: str = "*") -> list[tuple[Any, ...]]:
     return [tuple(row) for row in project.run_sql(sql, fetch="all")]
 
 
+@pytest.mark.portable
 class TestSeeds:
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
@@ -122,6 +123,7 @@ class TestSeeds:
         assert rows(project, "people") == before
 
 
+@pytest.mark.portable
 class TestFailingSeed:
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
@@ -154,6 +156,7 @@ class TestLargeSeed:
         assert tuple(total) == (20_000, sum(n + 0.25 for n in range(20_000)))
 
 
+@pytest.mark.portable
 class TestEmptySeed:
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:

@@ -36,6 +36,7 @@ sources:
 """
 
 
+@pytest.mark.portable
 class TestSnapshots:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -106,6 +107,7 @@ snapshots:
 """
 
 
+@pytest.mark.portable
 class TestOddSnapshots:
     """Names that need quotes, and NULL in keys and values."""
 

@@ -118,6 +118,7 @@ USERS_STRATEGY = """
 """
 
 
+@pytest.mark.portable
 class TestStrategies:
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
@@ -158,6 +159,7 @@ select 1 as `order`, cast(null as int) as `Mixed Case`, 3 as `dotted.name`, 4 as
 """
 
 
+@pytest.mark.portable
 class TestOddNames:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -234,6 +236,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.portable
 class TestRefusals:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -283,6 +286,7 @@ select id, day, at from {{{{ ref('events') }}}}
 """
 
 
+@pytest.mark.portable
 class TestMicrobatch:
     """Batches at the same time: kept apart by partitions, or taking turns."""
 

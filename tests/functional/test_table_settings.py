@@ -50,6 +50,7 @@ def _execute(project: Any, sql: str) -> Any:
         return project.adapter.execute(sql, fetch=True)
 
 
+@pytest.mark.portable
 class TestTableSettings:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.delta_maint.__version__ import version
@@ -39,12 +39,14 @@ from dbt.adapters.delta_maint.core.reservation import PROCESS_RESERVATIONS
 from dbt.adapters.delta_maint.core.table import Commit, Snapshot
 from dbt.adapters.delta_maint.lake.commit_mark import COMPACT, CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.compactor import CompactionResult, Compactor
+from dbt.adapters.delta_maint.lake.cores import connection_cores
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
 from dbt.adapters.delta_maint.lake.rewriters.arrow import ArrowRewriter
+from dbt.adapters.delta_maint.lake.rewriters.base import Rewriter
 from dbt.adapters.delta_maint.lake.rewriters.choice import choose_rewriter
 from dbt.adapters.delta_maint.lake.rewriters.delta_sql import DeltaSqlRewriter
 from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
-from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
+from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
 from dbt.adapters.delta_maint.maintenance_log import MaintenanceLog
 from dbt.adapters.delta_maint.policies.compaction import (
     CONF,
@@ -52,9 +54,6 @@ from dbt.adapters.delta_maint.policies.compaction import (
     is_enabled,
     with_user_confs,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 OFF_SWITCH = "DELTA_MAINT_AUTO_COMPACT"
 NATIVE = f"{CONF}.enabled"
@@ -75,7 +74,7 @@ class AutoCompaction:
 
     def after_write(
         self,
-        spark: SparkSession,
+        sql: SqlConnection,
         request: Request,
         *,
         off_switch: bool,
@@ -87,18 +86,18 @@ class AutoCompaction:
             request.config,
             off_switch=off_switch,
             user_conf=user_conf,
-            properties=_Properties(spark, request.relation),
+            properties=_Properties(sql, request.relation),
             default=default,
         )
         if not enabled:
             return None
-        if str(spark.conf.get(NATIVE, "false")).lower() == "true":
+        if str(sql.conf(NATIVE)).lower() == "true":
             sentence = f"left to Delta's own: {NATIVE} was set to true in this session"
             return Report(request.relation.render(), sentence, {"outcome": "native"}, True)
         if request.config.deferred:
             self.defer(request)
             return None
-        return self.compact(spark, request)
+        return self.compact(sql, request)
 
     def defer(self, request: Request) -> None:
         with self._lock:
@@ -122,13 +121,13 @@ class AutoCompaction:
     # -- the work ---------------------------------------------------------------------------------
 
     def compact_all(
-        self, spark: SparkSession, requests: list[Request], budget: Budget
+        self, sql: SqlConnection, requests: list[Request], budget: Budget
     ) -> list[Report]:
         """Many tables under one budget, the most valuable first."""
         reports: list[Report] = []
         planned: list[tuple[Request, DeltaTable, CompactionPlan]] = []
         for request in requests:
-            found = self._try(request, lambda r=request: (r, *self.plan(spark, r)))  # type: ignore[misc]
+            found = self._try(request, lambda r=request: (r, *self.plan(sql, r)))  # type: ignore[misc]
             if isinstance(found, Report):
                 self._note(found)
                 reports.append(found)
@@ -141,75 +140,84 @@ class AutoCompaction:
             prepared = (table, plan) if spent.leaves_room_for(plan, budget) else None
             if prepared is None:
                 self._release(plan)
-            report = self.compact(spark, replace(request, budget=left, is_alone=True), prepared)
+            report = self.compact(sql, replace(request, budget=left, is_alone=True), prepared)
             spent.add(report)
             reports.append(report)
         return reports
 
     def compact(
         self,
-        spark: SparkSession,
+        sql: SqlConnection,
         request: Request,
         prepared: tuple[DeltaTable, CompactionPlan] | None = None,
     ) -> Report:
-        report: Report = self._try(request, lambda: self._compact(spark, request, prepared))
+        report: Report = self._try(request, lambda: self._compact(sql, request, prepared))
         self._note(report)
         return report
 
     def _compact(
         self,
-        spark: SparkSession,
+        sql: SqlConnection,
         request: Request,
         prepared: tuple[DeltaTable, CompactionPlan] | None,
     ) -> Report:
-        table, plan = prepared or self.plan(spark, request)
+        table, plan = prepared or self.plan(sql, request)
         try:
             if not plan.runs or request.dry_run:
                 return _report(request, CompactionResult(plan))
-            policy = self._config(spark, request).policy
-            cores = spark.sparkContext.defaultParallelism
-            share = self._cores_for(spark, request)
+            policy = self._config(sql, request).policy
+            cores = connection_cores(sql)
+            share = self._cores_for(sql, request)
             is_arrow = plan.rewriter is Rewrite.ARROW
             # Arrow spreads one chunk over all cores by itself.
             at_once = 1 if is_arrow else min(share, len(plan.chunks))
-            optimize = DeltaSqlRewriter(spark, threads=-(-share // at_once))
-            arrow = ArrowRewriter(
-                spark,
-                cores=cores,
-                session_zone=_zone(spark),
-                verifies_rows=policy.verify is Verify.FULL,
-            )
-            compactor = Compactor(
-                sql=SessionSql(spark.newSession()),
-                table=table,
-                rewriter=arrow if is_arrow else optimize,
-                fallback=optimize,
-                policy=policy,
-                mark=CommitMark(
-                    COMPACT,
-                    version,
-                    invocation_id=self.invocation_id,
-                    node=request.run.node if request.run else None,
-                ),
-                session_zone=_zone(spark),
-                force=request.force,
-                at_once=at_once,
-            )
-            seconds = policy.budget.narrowed(request.budget or Budget()).max_seconds
-            return _report(request, compactor.run(plan, max_seconds=seconds))
+            optimize = DeltaSqlRewriter(sql, threads=-(-share // at_once))
+            rewriter: Rewriter = optimize
+            if is_arrow:
+                assert sql.spark is not None
+                rewriter = ArrowRewriter(
+                    sql.spark,
+                    cores=cores,
+                    session_zone=_zone(sql),
+                    verifies_rows=policy.verify is Verify.FULL,
+                )
+            with sql.fresh() as own:
+                compactor = Compactor(
+                    sql=own,
+                    table=table,
+                    rewriter=rewriter,
+                    fallback=optimize,
+                    policy=policy,
+                    mark=CommitMark(
+                        COMPACT,
+                        version,
+                        invocation_id=self.invocation_id,
+                        node=request.run.node if request.run else None,
+                    ),
+                    session_zone=_zone(sql),
+                    force=request.force,
+                    at_once=at_once,
+                )
+                seconds = policy.budget.narrowed(request.budget or Budget()).max_seconds
+                return _report(request, compactor.run(plan, max_seconds=seconds))
         finally:
             self._release(plan)
 
-    def _cores_for(self, spark: SparkSession, request: Request) -> int:
+    def _cores_for(self, sql: SqlConnection, request: Request) -> int:
         """Models of other threads run beside a model; nothing runs beside an operation."""
-        cores = spark.sparkContext.defaultParallelism
+        cores = connection_cores(sql)
         return cores if request.is_alone else -(-cores // self._dbt_threads)
 
-    def plan(self, spark: SparkSession, request: Request) -> tuple[DeltaTable, CompactionPlan]:
+    def plan(self, sql: SqlConnection, request: Request) -> tuple[DeltaTable, CompactionPlan]:
         """The plan of one relation, its partitions reserved while it stands."""
-        sql = SessionSql(spark.newSession())
-        policy = self._config(spark, request).policy
-        table = DeltaTable.find(sql, request.relation.render())
+        with sql.fresh() as own:
+            return self._plan(sql, own, request)
+
+    def _plan(
+        self, sql: SqlConnection, own: SqlConnection, request: Request
+    ) -> tuple[DeltaTable, CompactionPlan]:
+        policy = self._config(sql, request).policy
+        table = DeltaTable.find(own, request.relation.render())
         trace = request.run.trace() if request.run else None
         now_ms = int(time.time() * 1000)
 
@@ -221,7 +229,7 @@ class AutoCompaction:
             firsts += [commit.version - 1 for commit in others(commits)[:1]]
             return min((version for version in firsts if version is not None), default=None)
 
-        snapshot = table.snapshot(sql, version_before=version_before)
+        snapshot = table.snapshot(own, version_before=version_before)
         touched, written_bytes = None, 0
         if trace is not None:
             touched, commits, written_bytes = partitions_added_to(snapshot, trace)
@@ -251,13 +259,13 @@ class AutoCompaction:
             partitions_added_to=touched,
             reservations=PROCESS_RESERVATIONS,
             budget=budget,
-            session_zone=_zone(spark),
+            session_zone=_zone(sql),
             force=request.force,
             busy_partitions=partitions_of_others(snapshot, others(snapshot.commits), now_ms=now_ms),
         )
         if plan.runs:
             try:
-                plan = self._with_rewriter(spark, snapshot, policy, plan)
+                plan = self._with_rewriter(sql, snapshot, policy, plan)
             except BaseException:
                 self._release(plan)
                 raise
@@ -265,12 +273,12 @@ class AutoCompaction:
 
     def _with_rewriter(
         self,
-        spark: SparkSession,
+        sql: SqlConnection,
         snapshot: Snapshot,
         policy: CompactionPolicy,
         plan: CompactionPlan,
     ) -> CompactionPlan:
-        choice = choose_rewriter(spark, snapshot, policy, table=plan.table)
+        choice = choose_rewriter(sql.spark, snapshot, policy, table=plan.table)
         note = choice.note()
         notes = plan.notes if note is None else (*plan.notes, note)
         chunks = unite_chunks(plan.chunks) if choice.is_arrow else plan.chunks
@@ -280,8 +288,8 @@ class AutoCompaction:
         mark = read_mark(commit.user_metadata)
         return mark is not None and mark.invocation_id == self.invocation_id
 
-    def _config(self, spark: SparkSession, request: Request) -> CompactionConfig:
-        return with_user_confs(request.config, lambda key: spark.conf.get(key, None))
+    def _config(self, sql: SqlConnection, request: Request) -> CompactionConfig:
+        return with_user_confs(request.config, sql.conf)
 
     def _note(self, report: Report) -> None:
         self.log.add(report.as_dict())
@@ -337,22 +345,22 @@ def _gain_per_byte(plan: CompactionPlan) -> float:
     return sum(work.gain for work in plan.chosen) / max(1, plan.input_bytes)
 
 
-def _zone(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.sql.session.timeZone"))
+def _zone(sql: SqlConnection) -> str:
+    return str(sql.conf("spark.sql.session.timeZone"))
 
 
 class _Properties(Mapping[str, str]):
     """The table's properties, read only if somebody asks for one."""
 
-    def __init__(self, spark: SparkSession, relation: BaseRelation) -> None:
-        self._spark = spark
+    def __init__(self, sql: SqlConnection, relation: BaseRelation) -> None:
+        self._sql = sql
         self._relation = relation
         self._found: dict[str, str] | None = None
 
     def _read(self) -> dict[str, str]:
         if self._found is None:
-            rows = self._spark.sql(f"show tblproperties {self._relation}").collect()
-            self._found = {row["key"]: row["value"] for row in rows}
+            rows = self._sql.answer(f"show tblproperties {self._relation}")
+            self._found = {row[0]: row[1] for row in rows}
         return self._found
 
     def __getitem__(self, key: str) -> str:

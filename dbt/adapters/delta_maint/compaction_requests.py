@@ -20,6 +20,7 @@ from dbt.adapters.delta_maint.core.errors import ConfigError, DeltaMaintError
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
 from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql, SqlConnection
 from dbt.adapters.delta_maint.maintenance_selection import (
     Selected,
     qualified_name,
@@ -68,22 +69,21 @@ class DbtCompaction:
         """Sets the mark unless the user has metadata of their own; returns what to undo."""
         if not _can_compact(adapter):
             return None
-        connection = adapter.connections.get_thread_connection()
-        node = connection.name
+        node = adapter.connections.get_thread_connection().name
         self._started_ms.setdefault(node, int(time.time() * 1000))
-        spark = connection.handle.spark
-        if spark.conf.get(CONF, None) is None:
+        sql = _sql_of(adapter)
+        if sql.conf(CONF) is None:
             mark = CommitMark(WRITE, version, invocation_id=self._invocation_id, node=node)
-            spark.conf.set(CONF, mark.text())
+            sql.set_conf(CONF, mark.text())
             return mark.text()
         return None
 
     def end_node(self, adapter: Any, mark: str | None) -> None:
         if mark is None:
             return
-        spark = adapter.connections.get_thread_connection().handle.spark
-        if spark.conf.get(CONF, None) == mark:
-            spark.conf.unset(CONF)
+        sql = _sql_of(adapter)
+        if sql.conf(CONF) == mark:
+            sql.set_conf(CONF, None)
 
     # -- a model ----------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class DbtCompaction:
             self._started_ms.get(node) if is_own else None,
         )
         report = self._work.after_write(
-            _spark_of(adapter),
+            _working_sql_of(adapter),
             Request(relation, config, run),
             off_switch=is_switched_off(switch),
             user_conf=adapter._credentials.server_side_parameters.get(NATIVE),
@@ -229,7 +229,7 @@ class DbtCompaction:
             limits = read_budget(budget)
         except ConfigError as exc:
             raise DbtRuntimeError(str(exc)) from exc
-        return self._work.compact_all(_spark_of(adapter), requests, limits)
+        return self._work.compact_all(_working_sql_of(adapter), requests, limits)
 
 
 def _mapping(name: str, value: Any) -> dict[str, Any]:
@@ -247,8 +247,12 @@ def _require_compaction(adapter: Any) -> None:
         adapter._credentials.capabilities.require(Feature.COMPACTION)
 
 
-def _spark_of(adapter: Any) -> Any:
-    """The session of this thread's connection; jobs from here on are cancelled with it."""
-    handle = adapter.connections.get_thread_connection().handle
-    handle.mark_thread()
-    return handle.spark
+def _sql_of(adapter: Any) -> SqlConnection:
+    """This thread's connection, for SQL and settings."""
+    return SessionSql(adapter.connections.get_thread_connection().handle.spark)
+
+
+def _working_sql_of(adapter: Any) -> SqlConnection:
+    """The same; jobs from here on are cancelled with the connection."""
+    adapter.connections.get_thread_connection().handle.mark_thread()
+    return _sql_of(adapter)

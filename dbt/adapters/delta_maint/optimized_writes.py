@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.delta_maint.__version__ import version
-from dbt.adapters.delta_maint.after_write import session_response
+from dbt.adapters.delta_maint.after_write import location_of, session_response
 from dbt.adapters.delta_maint.core.errors import ConfigError
 from dbt.adapters.delta_maint.core.statements import split_statements
 from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
@@ -21,7 +21,6 @@ from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.progress import told_progress
 from dbt.adapters.delta_maint.lake.recent_writes import added_files, read_commit
-from dbt.adapters.delta_maint.lake.session_catalog import SESSION_CATALOG, table_location
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 from dbt.adapters.delta_maint.lake.writer import Preparation
 from dbt.adapters.delta_maint.policies.write import write_policy
@@ -158,11 +157,7 @@ def _with_outcome(
     if told.table_version is None:
         return told
     relation = planned.relation
-    if (relation.database or SESSION_CATALOG) == SESSION_CATALOG:
-        location = table_location(spark, schema=relation.schema, name=relation.identifier)
-    else:
-        location = spark.sql(f"describe detail {relation.render()}").first()["location"]
-    actions = read_commit(spark, location, told.table_version)
+    actions = read_commit(spark, location_of(spark, relation), told.table_version)
     if not actions:
         return told
     result = outcome(added_files(actions), target_bytes=planned.prepared.target_bytes)

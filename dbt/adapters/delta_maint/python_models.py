@@ -17,6 +17,7 @@ from typing import Any
 from dbt.adapters.base import PythonJobHelper
 from dbt.adapters.delta_maint.core.errors import PythonModelError
 from dbt.adapters.delta_maint.lake.spark_errors import java_exception, telling_sentence
+from dbt.adapters.delta_maint.lake.sql_runner import has_driver
 
 RESULT = "dbt_delta_maint_result"
 VIEW = "dbt_delta_maint_view"
@@ -77,6 +78,9 @@ class SessionPythonJob(PythonJobHelper):
 
     def _make_active(self) -> None:
         """pandas-on-Spark and `SparkSession.active` look for the session of the thread."""
+        if not has_driver(self._spark):
+            self._spark.make_active()
+            return
         jvm = self._spark._jvm
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self._spark._jsparkSession)
 
@@ -113,6 +117,13 @@ def _in_session(spark: Any, frame: Any) -> Any:
     """pandas-on-Spark may have used the session of another thread; the plan is moved to ours."""
     from pyspark.sql import DataFrame
 
+    if not has_driver(spark):
+        if frame.sparkSession is not spark:
+            raise PythonModelError(
+                "A Python model returned a DataFrame of another Spark session: build it with the "
+                "session that the model is given."
+            )
+        return frame
     if frame.sparkSession._jsparkSession.equals(spark._jsparkSession):
         return frame
     plan = frame._jdf.queryExecution().logical()
@@ -158,7 +169,7 @@ def _line_of_user_code(compiled_code: str, source: str) -> int:
 
 
 def _describe(exc: BaseException) -> str:
-    if java_exception(exc) is not None:
+    if java_exception(exc) is not None or type(exc).__module__.endswith("exceptions.connect"):
         return telling_sentence(exc)
     return f"{type(exc).__name__}: {exc}"
 

@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("DeltaMaint")
 
+# Other writers may have committed since our statement did.
+COMMITS_BESIDE = 10
+
 
 class WritesAdapter(RelationsAdapter):
     """The half of the adapter that writes models."""
@@ -123,8 +126,8 @@ class WritesAdapter(RelationsAdapter):
         """What the statement behind `response` did to the table: one small read."""
         if self._credentials.capabilities.has(Feature.DRIVER):
             return session_response(self._spark, relation, response)
-        _, table = self.execute(f"describe history {relation} limit 1", fetch=True)
-        return history_response(table.rows[0], response)
+        _, table = self.execute(f"describe history {relation} limit {COMMITS_BESIDE}", fetch=True)
+        return history_response(table.rows, response)
 
     @available.parse(lambda *a, **k: TableSettings())
     def wanted_settings(self, config: Any) -> TableSettings:

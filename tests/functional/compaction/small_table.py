@@ -107,7 +107,7 @@ class SmallTable:
         **asked: Any,
     ) -> CompactionResult:
         sql = SessionSql(self.spark.newSession())
-        optimize: Rewriter = DeltaSqlRewriter(self.spark, threads=2)
+        optimize: Rewriter = DeltaSqlRewriter(SessionSql(self.spark), threads=2)
         engine = optimize
         if self.engine == "arrow":
             engine = ArrowRewriter(self.spark, cores=2, verifies_rows=verifies_rows)

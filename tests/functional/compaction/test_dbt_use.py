@@ -34,6 +34,7 @@ def compactions(project: Any) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.portable
 class TestConfig:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -94,6 +95,7 @@ class TestConfig:
         assert operations(project, "eager")[before:] == ["WRITE", "WRITE"]
 
 
+@pytest.mark.portable
 class TestHookAndOperation:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -255,6 +257,7 @@ class TestEdges:
         assert rows[0] == 8
 
 
+@pytest.mark.portable
 class TestZorder:
     """The columns wait in the config until a partition is rewritten anyway, or is asked for."""
 

@@ -91,11 +91,11 @@ _SESSION = {
 _CONNECT = {
     Feature.MODELS: Support("yes"),
     Feature.SEEDS: Support("as Arrow"),
-    Feature.PYTHON_MODELS: Support(_NEEDS_SESSION, is_there=False),
+    Feature.PYTHON_MODELS: Support("in the dbt process, on DataFrames of the server"),
     Feature.DRIVER: Support("by SQL statements instead", is_there=False),
     Feature.ISOLATION: Support("a session each, on the server"),
-    Feature.OPTIMIZED_WRITE: Support(_NEEDS_SESSION, is_there=False),
-    Feature.COMPACTION: Support(_NEEDS_SESSION, is_there=False),
+    Feature.OPTIMIZED_WRITE: Support("yes, from plans as EXPLAIN shows them"),
+    Feature.COMPACTION: Support("yes, by OPTIMIZE"),
     Feature.FOOTER_CONVERSION: Support(_NEEDS_SESSION, is_there=False),
     Feature.NATIVE_CONVERSION: Support("yes"),
 }

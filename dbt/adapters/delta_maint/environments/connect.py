@@ -60,7 +60,9 @@ class ConnectHandle(Handle):
     def cursor(self) -> ConnectCursor:
         from dbt.adapters.delta_maint.environments.connect_cursor import ConnectCursor
 
-        return ConnectCursor(self._checked, self._after_loss)
+        return ConnectCursor(
+            self._checked, self._after_loss, lambda: self._is_lost or self._cancelled
+        )
 
     def describe_work(self, name: str) -> None:
         """A node that comes after a loss gets a new session; the one it happened to has failed."""
@@ -92,7 +94,7 @@ class ConnectHandle(Handle):
             session.release()
 
     def _after_loss(self, lost: LostStatement) -> int | None:
-        """The version that the lost statement committed, where the connection can go on; else an error."""
+        """The version that the lost statement committed; None when it may be sent again; else an error."""
         from dbt.adapters.delta_maint.environments.connect_client import has_no_session
 
         if self._cancelled:
@@ -118,6 +120,12 @@ class ConnectHandle(Handle):
         finally:
             judge.release()
         table = lost.mark.table
+        if version is None and is_here and isinstance(lost.error, ConnectionLostError):
+            self._environment.tell(
+                f"{begun}, before the server had begun it: no commit of {table} carries its number, "
+                "so it is sent again."
+            )
+            return None
         if version is None:
             raise ConnectionLostError(
                 f"{begun}: it committed nothing to {table}. Run dbt again."

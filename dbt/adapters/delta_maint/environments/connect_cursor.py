@@ -38,9 +38,11 @@ class ConnectCursor(Cursor):
         self,
         session: Callable[[], ConnectSession],
         after_loss: Callable[[LostStatement], int | None],
+        is_gone: Callable[[], bool],
     ) -> None:
         self._session = session
         self._after_loss = after_loss
+        self._is_gone = is_gone
         self._frame: DataFrame | None = None
         self._is_command = False
         self._rows: list[tuple[Any, ...]] | None = None
@@ -49,28 +51,37 @@ class ConnectCursor(Cursor):
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
         self.close()
-        spark = self._session()
         text = sql.strip().rstrip(";").rstrip()
         if only_reads(text):
             with self._reading(text):
-                self._take(_run(spark, text, bindings))
+                self._take(_run(self._session(), text, bindings))
             return
+        for _ in range(2):
+            # The second time the server never began it, and no commit carries its number.
+            if self._write(text, bindings):
+                return
+        raise ConnectionLostError("The connection breaks whenever the statement is sent.")
+
+    def _write(self, text: str, bindings: Sequence[Any] | None) -> bool:
+        """Whether the statement has run; False where it certainly has not."""
+        spark = self._session()
         table = written_table(text)
         mark: StatementMark | None = None
         try:
             forget_last_commit(spark)
             mark = StatementMark.put_on(spark, table) if table else None
-            try:
-                self._take(_run(spark, text, bindings))
-            finally:
-                if mark is not None:
-                    mark.take_off(spark)
+            self._take(_run(spark, text, bindings))
             self._committed_version = last_committed_version(spark)
+            return True
         except Exception as exc:
             if not is_lost(exc):
                 raise
             self._frame, self._rows = None, []
             self._committed_version = self._after_loss(LostStatement(text, mark, exc))
+            return self._committed_version is not None
+        finally:
+            if mark is not None and not self._is_gone():
+                mark.take_off(spark)
 
     def run_to_end(self) -> None:
         if self._frame is None or not self._frame.columns or self._is_command:

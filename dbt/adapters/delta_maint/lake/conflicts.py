@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from dbt.adapters.delta_maint.lake.spark_errors import java_exception, telling_sentence
+from dbt.adapters.delta_maint.lake.spark_errors import (
+    error_class,
+    java_exception,
+    telling_sentence,
+)
 
 _CONFLICTS = (
     "ConcurrentModificationException",
@@ -20,7 +24,20 @@ _CONFLICTS = (
     "MetadataChangedException",
     "ProtocolChangedException",
 )
-_CANCELLED = ("was cancelled", "has been cancelled", "SPARK_JOB_CANCELLED", "cancelled job group")
+# Over a network the Java class may not travel, the error class does.
+_CONFLICT_CLASSES = (
+    "DELTA_CONCURRENT_",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+    "CONCURRENT_WRITE",
+)
+_CANCELLED = (
+    "was cancelled",
+    "has been cancelled",
+    "SPARK_JOB_CANCELLED",
+    "cancelled job group",
+    "OPERATION_CANCELED",
+)
 _REFUSED = (
     "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION",
     "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE",
@@ -45,6 +62,8 @@ def trouble_of(error: BaseException) -> Trouble:
     if type(error).__name__ in _CONFLICTS:
         return Trouble.CONFLICT
     sentence = telling_sentence(error)
+    if (error_class(sentence) or "").startswith(_CONFLICT_CLASSES):
+        return Trouble.CONFLICT
     if any(words in sentence for words in _CANCELLED) or isinstance(error, KeyboardInterrupt):
         return Trouble.CANCELLED
     if any(condition in sentence for condition in _REFUSED):

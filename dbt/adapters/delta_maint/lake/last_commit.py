@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dbt.adapters.delta_maint.core.commit_metrics import CommitMetrics
+from dbt.adapters.delta_maint.lake import sql_log
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql, has_driver
 
 _VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 
@@ -34,6 +36,9 @@ def commit_metrics(spark: Any, location: str, version: int) -> CommitMetrics | N
 
 def commit_lines(spark: Any, location: str, version: int, limit: int = 100) -> Iterator[str]:
     """The first lines of a commit's file, as far as they are asked for."""
+    if not has_driver(spark):
+        yield from sql_log.commit_lines(SessionSql(spark), location, version, limit)
+        return
     jvm = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(f"{location}/_delta_log/{version:020d}.json")
     files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())

@@ -11,6 +11,7 @@ from dbt.adapters.delta_maint.core.calibration import Calibration
 from dbt.adapters.delta_maint.core.placement import Placement
 from dbt.adapters.delta_maint.core.sql_text import identifier
 from dbt.adapters.delta_maint.core.write_choice import Choice
+from dbt.adapters.delta_maint.lake.query_facts import unstage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,5 +59,5 @@ class PreparedWrite:
             spark.sql(f"drop view if exists {identifier(self.view)}")
             self.view = None
         if self.staged is not None:
-            self.staged.unpersist()
+            unstage(self.staged)
             self.staged = None

@@ -7,30 +7,28 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.delta_maint.core.plan_text import (
+    SHUFFLED,
+    PlanText,
+    exchanges,
+    heavy_operators,
+    may_multiply,
+)
 from dbt.adapters.delta_maint.core.sql_text import identifier
 from dbt.adapters.delta_maint.core.write_choice import Capabilities, QueryFacts, SortColumn
+from dbt.adapters.delta_maint.lake.sql_runner import has_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# Operators a counting pass would repeat at a cost near the query's own. A sort or a window that the
-# count does not need has left its plan already.
-_HEAVY = re.compile(
-    r"\b(SortMergeJoin|ShuffledHashJoin|BroadcastNestedLoopJoin|CartesianProduct|Window|"
-    r"BatchEvalPython|ArrowEvalPython|MapInPandas|MapInArrow|FlatMapGroupsIn\w+|FlatMapCoGroupsIn\w+|"
-    r"MapPartitions|DeserializeToObject|JDBCRelation|TakeOrderedAndProject|Sort)\b"
-)
-_MULTIPLIES = re.compile(
-    r"\b(Generate|BroadcastNestedLoopJoin|CartesianProduct|MapIn\w+|FlatMap\w+)\b"
-)
-SHUFFLED = "an aggregation or a shuffle"
-_EXCHANGE = re.compile(r"^[\s:|+*()\d-]*Exchange (\w+)", re.MULTILINE)
 _UNARY_ABOVE_SORT = {"Project", "Filter", "SubqueryAlias", "View"}
 _SHUFFLES = {"Repartition", "RepartitionByExpression", "RebalancePartitions"}
 
 
 def inspect(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> QueryFacts:
     """The facts of a query; `bare` are its rows, and `keys` what they would be counted by."""
+    if not has_driver(frame.sparkSession):
+        return _inspect_text(frame, bare, keys)
     plan = frame._jdf.queryExecution().optimizedPlan()
     count = count_frame(bare, keys)
     is_deterministic = bool(plan.deterministic())
@@ -39,16 +37,37 @@ def inspect(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> QueryF
         # Which rows there are, and where they go, does not depend on chance: only some of their columns do.
         is_deterministic, random_columns = True, _random_columns(bare)
     text = count._jdf.queryExecution().executedPlan().toString()
-    heavy = _heavy_operators(text)
+    heavy = heavy_operators(text)
     return QueryFacts(
         is_deterministic=is_deterministic,
         random_columns=random_columns,
         heavy_operators=heavy,
         has_stages=SHUFFLED in heavy,
-        may_multiply=_MULTIPLIES.search(text) is not None,
+        may_multiply=may_multiply(text),
         scan_bytes=_scan_bytes(plan),
         sort=_top_sort(plan, [name.lower() for name in frame.columns]),
     )
+
+
+def _inspect_text(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> QueryFacts:
+    """The same from EXPLAIN. What a shuffle has computed cannot be shared: no stage is in reach."""
+    plan, count = plan_text(frame), plan_text(count_frame(bare, keys))
+    is_deterministic = plan.is_deterministic
+    random_columns: tuple[str, ...] = ()
+    if not is_deterministic and count.is_deterministic:
+        is_deterministic, random_columns = True, _random_columns(bare)
+    return QueryFacts(
+        is_deterministic=is_deterministic,
+        random_columns=random_columns,
+        heavy_operators=heavy_operators(count.physical),
+        may_multiply=may_multiply(count.physical),
+        scan_bytes=plan.scan_bytes,
+        sort=plan.top_sort(frame.columns),
+    )
+
+
+def plan_text(frame: DataFrame) -> PlanText:
+    return PlanText.of(frame._explain_string("cost"))  # type: ignore[operator]
 
 
 def evaluated(frame: DataFrame) -> DataFrame:
@@ -61,8 +80,22 @@ def evaluated(frame: DataFrame) -> DataFrame:
     return Frame(session.internalCreateDataFrame(rows, frame._jdf.schema(), False), spark)
 
 
+def staged(frame: DataFrame) -> DataFrame:
+    """The rows computed once, for every use. A remote query is analysed anew at each use, and chance
+    with it, so that a cache would not know it again: its rows are kept by a checkpoint."""
+    return frame.persist() if has_driver(frame.sparkSession) else frame.localCheckpoint()
+
+
+def unstage(frame: DataFrame) -> None:
+    """A checkpoint goes when nobody holds its frame any more."""
+    if has_driver(frame.sparkSession):
+        frame.unpersist()
+
+
 def reads_table(frame: DataFrame, location: str) -> bool:
-    """Whether the query reads the table at a location."""
+    """Whether the query reads the table at a location; asked only where its stages could be shared."""
+    if not has_driver(frame.sparkSession):
+        return False
     leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
     for index in range(leaves.size()):
         with contextlib.suppress(Exception):  # a leaf that is not made of files
@@ -80,6 +113,8 @@ def _same_place(left: str, right: str) -> bool:
 
 
 def _is_deterministic(frame: DataFrame) -> bool:
+    if not has_driver(frame.sparkSession):
+        return plan_text(frame).is_deterministic
     return bool(frame._jdf.queryExecution().optimizedPlan().deterministic())
 
 
@@ -94,8 +129,14 @@ def _random_columns(frame: DataFrame) -> tuple[str, ...]:
 
 
 def unarranged(frame: DataFrame, *, keeps_sort: bool) -> DataFrame:
-    """The same rows without the repartition, and perhaps the sort, that the query ends with."""
+    """The same rows without the repartition, and perhaps the sort, that the query ends with.
+
+    A remote plan cannot be taken apart; Spark drops both by itself where the rows are placed anew.
+    """
     from pyspark.sql import DataFrame as Frame
+
+    if not has_driver(frame.sparkSession):
+        return frame
 
     plan = frame._jdf.queryExecution().optimizedPlan()
     if plan.nodeName() not in _SHUFFLES and (keeps_sort or plan.nodeName() != "Sort"):
@@ -105,17 +146,11 @@ def unarranged(frame: DataFrame, *, keeps_sort: bool) -> DataFrame:
     return Frame(dataset.ofRows(spark._jsparkSession, plan.children().head()), spark)
 
 
-def _heavy_operators(text: str) -> tuple[str, ...]:
-    found = sorted(set(_HEAVY.findall(text)))
-    # One exchange is the count's own.
-    if len(_EXCHANGE.findall(text)) > 1:
-        found.append(SHUFFLED)
-    return tuple(found)
-
-
 def exchange_count(frame: DataFrame) -> int:
     """Shuffles in the plan of a frame, its own and those below."""
-    return len(_EXCHANGE.findall(frame._jdf.queryExecution().executedPlan().toString()))
+    if not has_driver(frame.sparkSession):
+        return exchanges(plan_text(frame).physical)
+    return exchanges(frame._jdf.queryExecution().executedPlan().toString())
 
 
 def capabilities(spark: SparkSession) -> Capabilities:

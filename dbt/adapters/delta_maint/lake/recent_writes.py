@@ -16,7 +16,9 @@ from dbt.adapters.delta_maint.core.calibration import (
     PastWrite,
     SizedFile,
 )
-from dbt.adapters.delta_maint.lake.commit_mark import WRITE, read_mark
+from dbt.adapters.delta_maint.lake import sql_log
+from dbt.adapters.delta_maint.lake.commit_mark import TOOL, WRITE, read_mark
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql, SqlRunner, has_driver
 
 LOOK_BACK = 20
 OWN_COMMITS = 5
@@ -25,6 +27,8 @@ MAX_COMMIT_BYTES = 32 * 1024**2
 
 def recent_writes(spark: Any, location: str) -> list[PastWrite]:
     """Our own writes among the last commits, newest first."""
+    if not has_driver(spark):
+        return recent_writes_by_sql(SessionSql(spark), location)
     found: list[PastWrite] = []
     newest = newest_version(spark, location)
     for version in range(newest, max(-1, newest - LOOK_BACK), -1):
@@ -35,6 +39,22 @@ def recent_writes(spark: Any, location: str) -> list[PastWrite]:
         if len(found) >= OWN_COMMITS and any(is_telling(write) for write in found):
             break
     return found
+
+
+def recent_writes_by_sql(sql: SqlRunner, location: str) -> list[PastWrite]:
+    """The same in three statements: what is there, whose it is, and the newest of ours."""
+    newest = sql_log.newest_version(sql, location)
+    if newest < 0:
+        return []
+    oldest = max(0, newest - LOOK_BACK + 1)
+    marks = sql_log.read_commits(sql, location, oldest, newest, only_with=("commitInfo", TOOL))
+    ours = [version for version in sorted(marks, reverse=True) if past_write(marks[version])]
+    wanted = ours[:OWN_COMMITS]
+    if not wanted:
+        return []
+    commits = sql_log.read_commits(sql, location, min(wanted), max(wanted))
+    found = (past_write(commits.get(version, [])) for version in wanted)
+    return [write for write in found if write is not None]
 
 
 def is_telling(write: PastWrite) -> bool:
@@ -79,6 +99,8 @@ def added_files(actions: Sequence[dict[str, Any]]) -> list[SizedFile]:
 
 def read_commit(spark: Any, location: str, version: int) -> list[dict[str, Any]]:
     """The actions of one commit; none when it is gone or too large to be worth reading."""
+    if not has_driver(spark):
+        return sql_log.read_commit(SessionSql(spark), location, version)
     text = _text(spark, f"{location}/_delta_log/{version:020d}.json")
     return [json.loads(line) for line in (text or "").splitlines() if line.strip()]
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.calibration import Calibration, PartitionValues, from_sample
+from dbt.adapters.delta_maint.lake.cores import session_cores
+from dbt.adapters.delta_maint.lake.sql_runner import has_driver
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,13 +50,13 @@ def sample_rows(
     named = [key.cast("string").alias(f"{_KEY}{index}") for index, key in enumerate(keys)]
     wanted = frame.select("*", *named)
     spark = frame.sparkSession
+    if not has_driver(spark):
+        return _sampled_remotely(wanted, row_bytes=row_bytes)
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     # Planned once: the number of its partitions says how many rows of each are wanted.
     found = wanted._jdf.queryExecution().toRdd()
-    rows = max(
-        MIN_ROWS, min(SAMPLE_ROWS, int(MAX_ARROW_BYTES / _estimated_row_bytes(frame, row_bytes)))
-    )
+    rows = _wanted_rows(frame, row_bytes)
     each = max(ROWS_PER_PARTITION, math.ceil(rows / max(1, int(found.getNumPartitions()))))
     catalyst = jvm.org.apache.spark.sql.catalyst
     integer = jvm.org.apache.spark.sql.types.DataTypes.IntegerType
@@ -63,6 +65,28 @@ def sample_rows(
     plan = catalyst.plans.logical.LocalLimit(limit, source.queryExecution().analyzed())
     dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
     return Frame(dataset, spark).limit(rows).toArrow()
+
+
+def _sampled_remotely(frame: DataFrame, *, row_bytes: float) -> pa.Table:
+    """The beginning of every input partition, known by the numbers that Spark gives to rows.
+
+    Partitions are looked into as they are needed, so a large input is not read as a whole.
+    """
+    from pyspark.sql import functions as F
+
+    rows = _wanted_rows(frame, row_bytes)
+    spark = frame.sparkSession
+    parts = 4 * session_cores(spark)
+    each = max(ROWS_PER_PARTITION, math.ceil(rows / parts))
+    position = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1))
+    name = "__delta_maint_position"
+    numbered = frame.withColumn(name, position)
+    return numbered.where(F.col(name) < each).drop(name).limit(rows).toArrow()
+
+
+def _wanted_rows(frame: DataFrame, row_bytes: float) -> int:
+    fitting = int(MAX_ARROW_BYTES / _estimated_row_bytes(frame, row_bytes))
+    return max(MIN_ROWS, min(SAMPLE_ROWS, fitting))
 
 
 @dataclass(frozen=True)

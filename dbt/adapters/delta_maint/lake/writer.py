@@ -31,6 +31,7 @@ from dbt.adapters.delta_maint.core.write_choice import (
 )
 from dbt.adapters.delta_maint.lake import placed_rows, query_facts, write_settings
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, CommitMark, read_mark
+from dbt.adapters.delta_maint.lake.cores import session_cores
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.row_counts import count_tasks, count_values
 from dbt.adapters.delta_maint.lake.row_sizes import RowSizes, WriteQuery
@@ -51,7 +52,7 @@ class Preparation:
         self._target = target
         self._mark = mark
         self._target_bytes = target.file_bytes(policy.target_bytes)
-        self._cores = policy.min_write_tasks or int(spark.sparkContext.defaultParallelism)
+        self._cores = policy.min_write_tasks or session_cores(spark)
         self._sizes = RowSizes(spark, target, self._target_bytes)
 
     # -- the two kinds of write ---------------------------------------------------------------
@@ -80,14 +81,14 @@ class Preparation:
         )
         staged = None
         if choice.is_staged:
-            bare = frame = staged = frame.persist()
+            bare = frame = staged = query_facts.staged(frame)
         elif choice.shares_stages:
             bare = frame = query_facts.evaluated(bare)
         try:
             prepared = self._carry_out(choice, self._query(frame, bare, keys, facts))
         except BaseException:
             if staged is not None:
-                staged.unpersist()
+                query_facts.unstage(staged)
             raise
         prepared.staged = staged
         return prepared

@@ -42,14 +42,15 @@ class RewriterChoice:
 
 
 def choose_rewriter(
-    spark: SparkSession, snapshot: Snapshot, policy: CompactionPolicy, *, table: str
+    spark: SparkSession | None, snapshot: Snapshot, policy: CompactionPolicy, *, table: str
 ) -> RewriterChoice:
     """A table that `arrow` was asked for and cannot be given is refused, before anything runs."""
     if policy.rewrite is Rewrite.DELTA:
         return RewriterChoice(Rewrite.DELTA)
-    delta = JvmDelta.probe(spark)
+    delta = JvmDelta.probe(spark) if spark is not None else "this connection knows only SQL"
     reason = delta if isinstance(delta, str) else None
     if reason is None:
+        assert spark is not None
         reason = table_refusal(facts_of_snapshot(spark, snapshot))
     if reason is None:
         return RewriterChoice(Rewrite.ARROW)

@@ -1,13 +1,13 @@
 """Delta's own OPTIMIZE and REORG, told exactly what the plan says.
 
-Each statement runs in a session of its own, in which every conf that decides what Delta selects is set:
+Each statement runs in a connection of its own, in which every conf that decides what Delta selects is set:
 no conf of another thread reaches it, and none of its confs reaches another. The deleted-rows ratio is
 set out of reach, since the plan decides about deletion vectors.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.delta_maint.core.compaction_plan import Action, Chunk
 from dbt.adapters.delta_maint.core.sql_text import identifier_list
@@ -15,9 +15,7 @@ from dbt.adapters.delta_maint.lake.commit_mark import CONF as USER_METADATA
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
 from dbt.adapters.delta_maint.lake.rewriters.base import Observer, Phase, RewriteMetrics
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
 
 OPTIMIZE = "spark.databricks.delta.optimize"
 DELTA_MOST_THREADS = 15
@@ -26,19 +24,18 @@ DELTA_MOST_THREADS = 15
 class DeltaSqlRewriter:
     name = "delta"
 
-    def __init__(self, spark: SparkSession, *, threads: int) -> None:
-        self._spark = spark
+    def __init__(self, sql: SqlConnection, *, threads: int) -> None:
+        self._sql = sql
         self._threads = max(1, min(threads, DELTA_MOST_THREADS))
 
     def rewrite(
         self, table: DeltaTable, chunk: Chunk, mark: CommitMark, observer: Observer
     ) -> RewriteMetrics:
-        session = self._spark.newSession()
-        for key, value in self._confs(chunk, mark).items():
-            session.conf.set(key, value)
-        observer(Phase.BEFORE_REWRITE, chunk)
-        # Not through Arrow: Delta answers nulls in fields that it declares without.
-        metrics = read_metrics(session.sql(statement(table, chunk)).collect()[0][1].asDict(True))
+        with self._sql.fresh() as own:
+            for key, value in self._confs(chunk, mark).items():
+                own.set_conf(key, value)
+            observer(Phase.BEFORE_REWRITE, chunk)
+            metrics = read_metrics(own.answer(statement(table, chunk))[0][1])
         if metrics.files_removed or metrics.files_added:
             observer(Phase.COMMITTED, chunk)
         return metrics
