@@ -8,7 +8,10 @@ MINIMUM_JAVA := 17
 # Each worker is a process with a Spark of its own; classes and modules stay whole.
 PARALLEL := -n auto --maxprocesses 4 --dist loadscope
 
-.PHONY: demo test test-unit test-functional test-conformance test-faults test-all lint bench check-machine clean
+# Every other method runs the tests marked `portable`, on a server of its own.
+METHODS := connect
+
+.PHONY: demo test test-unit test-functional test-conformance test-faults test-methods test-all lint bench check-machine clean
 
 demo: $(READY)
 	@"$(BIN)/python" sample_project/scripts/generate_events.py
@@ -21,6 +24,10 @@ demo: $(READY)
 
 test: $(READY) lint
 	@"$(BIN)/python" -m pytest tests $(PARALLEL)
+	@$(MAKE) --no-print-directory test-methods
+
+test-methods: $(READY)
+	@for method in $(METHODS); do "$(BIN)/python" -m pytest tests/functional tests/conformance --method $$method || exit 1; done
 
 test-unit: $(READY)
 	@"$(BIN)/python" -m pytest tests/unit
@@ -36,6 +43,7 @@ test-faults: $(READY)
 
 test-all: $(READY) lint
 	@DELTA_MAINT_TEST_ALL=1 "$(BIN)/python" -m pytest tests $(PARALLEL)
+	@DELTA_MAINT_TEST_ALL=1 $(MAKE) --no-print-directory test-methods
 	@DELTA_MAINT_TEST_ANSI=1 "$(BIN)/python" -m pytest tests/conformance tests/functional $(PARALLEL)
 
 lint: $(READY)

@@ -11,6 +11,7 @@ from enum import Enum
 from dbt.adapters.delta_maint.lake.spark_errors import (
     error_class,
     java_exception,
+    remote_causes,
     telling_sentence,
 )
 
@@ -73,7 +74,7 @@ def trouble_of(error: BaseException) -> Trouble:
 
 def java_class_names(error: BaseException) -> list[str]:
     """The classes of a Java error and its causes, from the outside in."""
-    names: list[str] = []
+    names = [name for name, _ in remote_causes(error)]
     throwable = java_exception(error)
     while throwable is not None and len(names) < _MOST_CAUSES:
         names.append(str(throwable.getClass().getName()))

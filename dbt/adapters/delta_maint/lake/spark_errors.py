@@ -15,6 +15,10 @@ _NOT_TELLING = ("INTERNAL_ERROR", "FAILED_EXECUTE_COMMAND", "TASK_WRITE_FAILED")
 _STACK_LINE = re.compile(r"\n\s*at [\w.$]+\(|\n\nJVM stacktrace:|\nDriver stacktrace:")
 _INNER = re.compile(r"\[([A-Z][A-Z0-9_.]{5,})\] [^\n]+")
 _CAUSED_BY = re.compile(r"Caused by: [\w.$]+: ([^\n]+)")
+_REMOTE_CLASS = re.compile(r"^\([\w.$]+\)\s+")
+_REMOTE_CAUSE = re.compile(
+    r"(?:^|\n)Caused by: ([\w.$]+): (.*?)(?=\n\s*at |\nCaused by: |\Z)", re.DOTALL
+)
 _LOST = "Cannot find main error class"
 _MAX_CAUSES = 20
 
@@ -23,9 +27,10 @@ def telling_sentence(error: BaseException) -> str:
     """The message that helps, without any Java stack."""
     error = _before_pyspark_lost_it(error)
     throwable = java_exception(error)
-    if throwable is None:
+    remote = remote_causes(error)
+    if throwable is None and not remote:
         return _without_stack(_python_message(error)) or type(error).__name__
-    texts = [text for text in map(_text, _causes(throwable)) if text]
+    texts = [text for _, text in remote] or [t for t in map(_text, _causes(throwable)) if t]
     messages = [_without_stack(text) for text in texts]
     for message in messages:
         match = _CLASS.match(message)
@@ -36,7 +41,7 @@ def telling_sentence(error: BaseException) -> str:
             if not inner.group(1).startswith(_NOT_TELLING):
                 return inner.group(0)
     if not messages:
-        return str(throwable.getClass().getName())
+        return remote[0][0] if remote else str(throwable.getClass().getName())
     root = root_cause("\n".join(texts))
     return f"{messages[-1]} ({root})" if root and root not in messages[-1] else messages[-1]
 
@@ -58,6 +63,16 @@ def error_class(sentence: str) -> str | None:
     """
     match = _CLASS.match(sentence)
     return match.group(1) if match else None
+
+
+def remote_causes(error: BaseException) -> list[tuple[str, str]]:
+    """Class and message of an error that came from a server and of its causes, from the outside in."""
+    stack = getattr(error, "_stacktrace", None)
+    if not stack:
+        return []
+    outer = str(stack).split("\n", 1)[0]
+    first = outer.split(":", 1)[0].strip()
+    return [(first, _REMOTE_CLASS.sub("", _python_message(error))), *_REMOTE_CAUSE.findall(stack)]
 
 
 def java_exception(error: BaseException) -> Any:
@@ -93,7 +108,8 @@ def _text(throwable: Any) -> str:
 
 def _python_message(error: BaseException) -> str:
     describe = getattr(error, "getMessage", None)
-    return str(describe()) if callable(describe) else str(error)
+    text = str(describe()) if callable(describe) else str(error)
+    return _REMOTE_CLASS.sub("", text)
 
 
 def _without_stack(text: str) -> str:
