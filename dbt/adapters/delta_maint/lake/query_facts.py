@@ -81,8 +81,11 @@ def evaluated(frame: DataFrame) -> DataFrame:
 
 
 def staged(frame: DataFrame) -> DataFrame:
-    """The rows computed once, for every use. A remote query is analysed anew at each use, and chance
-    with it, so that a cache would not know it again: its rows are kept by a checkpoint."""
+    """The rows computed once, for every use.
+
+    A remote query is analysed anew at each use, and chance with it, so that a cache would not know it
+    again: its rows are kept by a checkpoint.
+    """
     return frame.persist() if has_driver(frame.sparkSession) else frame.localCheckpoint()
 
 
