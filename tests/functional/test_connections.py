@@ -14,7 +14,6 @@ from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtDatabaseError
 
 
-@pytest.mark.portable
 class TestConnections:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -23,11 +22,10 @@ class TestConnections:
     @pytest.fixture
     def handles(self, project: Any) -> Any:
         """Two connections as two threads of dbt would have them."""
-        environment = connections.environment_of(project.adapter.config.credentials)
-        opened = [environment.open() for _ in range(2)]
-        yield opened
-        for handle in opened:
-            handle.close()
+        with project.adapter.connection_named("first"):
+            project.adapter.execute("select 1")
+        assert connections._environment is not None
+        return [connections._environment.open() for _ in range(2)]
 
     def run(self, handle: Any, sql: str, bindings: list[Any] | None = None) -> Cursor:
         cursor: Cursor = handle.cursor()
@@ -49,7 +47,6 @@ class TestConnections:
             assert self.run(handle, "select current_schema()").fetchall() == [(schema,)]
         self.run(right, "drop schema only_left")
 
-    @pytest.mark.portable(only_on=["session"])
     def test_a_cancelled_connection_stops_at_once_and_the_other_goes_on(self, handles: Any) -> None:
         left, right = handles
         faults: list[BaseException] = []
@@ -152,7 +149,6 @@ class TestConnections:
         assert len(run_dbt(["run"])) == 1
 
 
-@pytest.mark.portable
 class TestThreads:
     """dbt's own threads: equal temporary names, different settings, one run."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.errors import ConnectionLostError
@@ -45,8 +46,7 @@ class ConnectCursor(Cursor):
         self._is_gone = is_gone
         self._frame: DataFrame | None = None
         self._is_command = False
-        self._rows: list[tuple[Any, ...]] | None = None
-        self._position = 0
+        self._rows: Iterator[Any] | None = None
         self._committed_version: int | None = None
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
@@ -76,7 +76,7 @@ class ConnectCursor(Cursor):
         except Exception as exc:
             if not is_lost(exc):
                 raise
-            self._frame, self._rows = None, []
+            self._frame, self._rows = None, iter(())
             self._committed_version = self._after_loss(LostStatement(text, mark, exc))
             return self._committed_version is not None
         finally:
@@ -100,30 +100,25 @@ class ConnectCursor(Cursor):
             ]
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        rows = self._all_rows()[self._position :]
-        self._position += len(rows)
-        return rows
+        if self._rows is None:
+            return self._answer()
+        with self._reading("the query"):
+            return [tuple(row) for row in self._rows]
 
     def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
-        if self._rows is None and self._frame is not None:
-            with self._reading("the query"):
-                return [tuple(row) for row in self._frame.take(size)]
-        rows = self._all_rows()[self._position : self._position + size]
-        self._position += len(rows)
-        return rows
+        with self._reading("the query"):
+            return [tuple(row) for row in islice(self._stream(), size)]
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        rows = self._all_rows()
-        if self._position >= len(rows):
-            return None
-        self._position += 1
-        return rows[self._position - 1]
+        found = self.fetchmany(1)
+        return found[0] if found else None
 
     @property
     def rows_affected(self) -> int | None:
         if self._frame is None or not self._is_command or _AFFECTED not in self._frame.columns:
             return None
-        row = self._all_rows()[0]
+        row = self._answer()[0]
+        self._rows = iter([row])
         count = row[self._frame.columns.index(_AFFECTED)]
         return None if count is None else int(count)
 
@@ -136,7 +131,6 @@ class ConnectCursor(Cursor):
         self._frame = None
         self._is_command = False
         self._rows = None
-        self._position = 0
 
     def _take(self, frame: DataFrame) -> None:
         self._frame = frame
@@ -145,11 +139,18 @@ class ConnectCursor(Cursor):
         kind = relation.WhichOneof("rel_type") if relation is not None else None
         self._is_command = kind in ("local_relation", "chunked_cached_local_relation")
 
-    def _all_rows(self) -> list[tuple[Any, ...]]:
+    def _stream(self) -> Iterator[Any]:
+        """Rows as they are asked for; what nobody asks for the server need not send."""
         if self._rows is None:
-            with self._reading("the query"):
-                self._rows = [tuple(row) for row in self._frame.collect()] if self._frame else []
+            found = iter(()) if self._frame is None else self._frame.toLocalIterator()
+            self._rows = found
         return self._rows
+
+    def _answer(self) -> list[tuple[Any, ...]]:
+        with self._reading("the query"):
+            rows = [] if self._frame is None else [tuple(row) for row in self._frame.collect()]
+        self._rows = iter(())
+        return rows
 
     @contextmanager
     def _reading(self, text: str) -> Iterator[None]:
