@@ -54,7 +54,10 @@ LEAST_PYARROW = (18, 0)
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What decides; `confs` are the session's, `pyarrow` is the version that the workers have."""
+    """What decides; `confs` are the session's, `pyarrow` is the version that the workers have.
+
+    Where they have none, `python_fault` says why.
+    """
 
     scheme: str
     protocol: Protocol
@@ -62,6 +65,7 @@ class TableFacts:
     properties: Mapping[str, str] = field(default_factory=dict)
     confs: Mapping[str, str] = field(default_factory=dict)
     pyarrow: str | None = None
+    python_fault: str = "the Python of Spark's workers has no pyarrow"
 
 
 def table_refusal(facts: TableFacts) -> str | None:
@@ -103,7 +107,7 @@ def _table_refusals(facts: TableFacts) -> Iterable[str]:
     if facts.scheme != "file":
         yield f"files on {facts.scheme}: are read and written with the credentials of Spark only"
     if facts.pyarrow is None:
-        yield "the Python of Spark's workers has no pyarrow"
+        yield facts.python_fault
     elif _version(facts.pyarrow) < LEAST_PYARROW:
         yield f"the Python of Spark's workers has pyarrow {facts.pyarrow}, which is older than 18"
     if "clustering" in facts.protocol.features:

@@ -131,6 +131,10 @@ class Planner:
             string_prefix=settings.string_prefix,
         )
         footers = self._read_footers(entries, listing, options)
+        if footers.executors_fault is not None:
+            self._warnings.append(
+                f"the footers were read by dbt's own process: {footers.executors_fault}"
+            )
         reached("read")
         for number, reason in footers.bad.items():
             entry = entries[number]

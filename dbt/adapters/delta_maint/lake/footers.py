@@ -15,6 +15,7 @@ from typing import IO, Any
 from dbt.adapters.delta_maint.core import delta_stats, footer_stats
 from dbt.adapters.delta_maint.lake import footer_reader
 from dbt.adapters.delta_maint.lake.file_access import FileEntry, HadoopFiles, TableFiles
+from dbt.adapters.delta_maint.lake.worker_python import python_fault
 
 FILES_READ_ON_THE_DRIVER = 6_000
 FILES_PER_TASK = 500
@@ -42,6 +43,8 @@ class Footers:
     schemas: list[DistinctSchema] = field(default_factory=list)
     rows: int = 0
     bad: dict[int, str] = field(default_factory=dict)
+    # Why the executors were not given what they could have read.
+    executors_fault: str | None = None
     _batches: list[list[Any]] = field(default_factory=list)
     _spool: IO[bytes] | None = None
     _numbers: dict[tuple[str, str | None], int] = field(default_factory=dict)
@@ -109,6 +112,7 @@ def read_all_footers(
         batch: list[Any] = []
         for schemas, rows in _read(spark, files, entries, numbers, options, outside):
             batch += found.take(schemas, rows)
+        found.executors_fault = options["executors_fault"]
         found.keep(batch, spill=spill)
     return found
 
@@ -127,7 +131,7 @@ def reader_options(
         "names": delta_stats.indexed_names(properties),
         "without": frozenset(name.lower() for name in partition_columns),
         "wanted": {},
-        "on_executors": True,
+        "executors_fault": None,
         "threads": THREADS_PER_TASK,
     }
 
@@ -144,15 +148,15 @@ def _read(
         yield _read_through_hadoop(files, entries, numbers, options, outside)
         return
     paths = [(number, _local_path(files, entries[number])) for number in numbers]
-    if len(entries) > FILES_READ_ON_THE_DRIVER and options["on_executors"]:
+    if len(entries) > FILES_READ_ON_THE_DRIVER and options["executors_fault"] is None:
         try:
             yield from _read_on_executors(spark, paths, options)
             return
         except Exception as exc:
-            if "No module named 'pyarrow'" not in str(exc):
-                raise
             # Workers of another Python: slower from here, but the same answer.
-            options["on_executors"] = False
+            options["executors_fault"] = python_fault(str(exc))
+            if options["executors_fault"] is None:
+                raise
     yield footer_reader.read_footers(paths, options)
 
 

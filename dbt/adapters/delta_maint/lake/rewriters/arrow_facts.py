@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.arrow_eligibility import (
@@ -19,12 +18,12 @@ from dbt.adapters.delta_maint.core.rewrite_bins import InputFile
 from dbt.adapters.delta_maint.core.sql_text import string_literal
 from dbt.adapters.delta_maint.core.table import PartitionColumn, Protocol, Snapshot, partition_key
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta, RewriteTransaction
-from dbt.adapters.delta_maint.lake.rewriters import arrow_task
 from dbt.adapters.delta_maint.lake.rewriters.arrow_job import (
     STATS_CONF,
     STRING_PREFIX_CONF,
     ship_by_value,
 )
+from dbt.adapters.delta_maint.lake.worker_python import worker_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,9 +45,6 @@ HADOOP_CONFS = (
     "zlib.compress.level",
 )
 
-_pyarrow_of: dict[str, str | None] = {}
-_lock = threading.Lock()
-
 
 def facts_of(
     spark: SparkSession,
@@ -61,13 +57,15 @@ def facts_of(
     confs = {name: found for name in SESSION_CONFS if (found := _conf(spark, name))}
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     confs |= {name: str(found) for name in HADOOP_CONFS if (found := hadoop.get(name))}
+    python = worker_python(spark, ship_by_value)
     return TableFacts(
         scheme=_scheme(spark, location, hadoop),
         protocol=protocol,
         schema=schema,
         properties=properties,
         confs=confs,
-        pyarrow=workers_pyarrow(spark),
+        pyarrow=python.pyarrow,
+        python_fault=python.fault,
     )
 
 
@@ -134,24 +132,6 @@ def read_files(
             )
         )
     return files
-
-
-def workers_pyarrow(spark: SparkSession) -> str | None:
-    """The version of pyarrow in the workers' Python, or None; asked once, by a task."""
-    context = spark.sparkContext
-    if str(context.master).startswith("local"):
-        return arrow_task.pyarrow_version(None)
-    with _lock:
-        if context.applicationId not in _pyarrow_of:
-            ship_by_value()
-            asked = context.parallelize([0], 1).map(arrow_task.pyarrow_version)
-            try:
-                _pyarrow_of[context.applicationId] = asked.collect()[0]
-            except Exception as exc:
-                if "No module named 'pyarrow'" not in str(exc):
-                    raise
-                _pyarrow_of[context.applicationId] = None
-        return _pyarrow_of[context.applicationId]
 
 
 def _conf(spark: SparkSession, name: str) -> str | None:
