@@ -10,6 +10,7 @@ import pytest
 from dbt.adapters.delta_maint import connections
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError
 from dbt.adapters.delta_maint.environments.base import Cursor
+from dbt.adapters.delta_maint.environments.session_cursor import SessionCursor
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtDatabaseError
 
@@ -75,6 +76,44 @@ class TestConnections:
             self.run(left, "select 1")
         assert self.run(right, "select 1").fetchall() == [(1,)]
 
+    def test_a_statement_that_is_cancelled_before_its_first_job_does_not_start_one(
+        self, handles: Any
+    ) -> None:
+        handle = handles[0]
+
+        def cancelled_while_it_is_planned() -> None:
+            handle.mark_thread()
+            handle.cancel()
+
+        cursor = SessionCursor(handle.spark, cancelled_while_it_is_planned, lambda: None)
+        began = time.monotonic()
+        with pytest.raises(Exception, match=r"(?i)cancel"):
+            cursor.execute(
+                "create or replace table never_made using delta as select count(*) as n "
+                "from range(100000) a cross join range(10000000) b"
+            )
+        assert time.monotonic() - began < 60
+        handle.close()
+        assert not handles[1].spark.catalog.tableExists("default.never_made")
+
+    def test_who_opens_one_connection_at_once_gets_one_handle(self, project: Any) -> None:
+        manager = project.adapter.connections
+        with project.adapter.connection_named("shared"):
+            connection = manager.get_thread_connection()
+            barrier = threading.Barrier(2)
+            found: list[Any] = []
+
+            def open_it() -> None:
+                barrier.wait()
+                found.append(connection.handle)
+
+            threads = [threading.Thread(target=open_it) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            assert found[0] is found[1]
+
     def test_parameters_are_values_never_text(self, handles: Any) -> None:
         nasty = "O'Hara % ? \\ `x`"
         cursor = self.run(
@@ -92,7 +131,12 @@ class TestConnections:
         assert cursor.fetchone() is None
 
     def test_some_rows_can_be_fetched_of_many(self, handles: Any) -> None:
-        assert len(self.run(handles[0], "select * from range(100)").fetchmany(3)) == 3
+        cursor = self.run(handles[0], "select * from range(0, 10, 1, 1)")
+        assert cursor.fetchmany(3) == [(0,), (1,), (2,)]
+        assert cursor.fetchmany(3) == [(3,), (4,), (5,)]
+        assert cursor.fetchone() == (6,)
+        assert len(cursor.fetchall()) == 3
+        assert cursor.fetchmany(3) == []
 
     def test_statements_that_count_rows_say_how_many(self, project: Any) -> None:
         name = f"{project.test_schema}.counted"

@@ -110,16 +110,20 @@ class DeltaMaintConnectionManager(SparkConnectionManager):
         credentials: DeltaMaintCredentials = connection.credentials  # type: ignore[assignment]
         if credentials.method not in OWN_ENVIRONMENT:
             return super().open(connection)
-        try:
-            handle = environment_of(credentials).open()
-        except DeltaMaintError as exc:
-            connection.handle = None
-            connection.state = ConnectionState.FAIL
-            raise FailedToConnectError(str(exc)) from exc
-        handle.describe_work(connection.name or "dbt")
-        connection.handle = handle
-        connection.state = ConnectionState.OPEN
-        return connection
+        # Who cancels a connection that is just being opened opens it too: there must be one handle.
+        with connection.__dict__.setdefault("opening", threading.Lock()):
+            if connection.state == ConnectionState.OPEN:
+                return connection
+            try:
+                handle = environment_of(credentials).open()
+            except DeltaMaintError as exc:
+                connection.handle = None
+                connection.state = ConnectionState.FAIL
+                raise FailedToConnectError(str(exc)) from exc
+            handle.describe_work(connection.name or "dbt")
+            connection.handle = handle
+            connection.state = ConnectionState.OPEN
+            return connection
 
     def set_connection_name(self, name: str | None = None) -> Connection:
         connection = super().set_connection_name(name)

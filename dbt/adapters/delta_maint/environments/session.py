@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 PACKAGES = "spark.jars.packages"
 JOBS_WORTH_AN_ARCHIVE = 8
+CANCEL_AGAIN_SECONDS = 0.3
 
 DELTA_CONFS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -70,6 +71,7 @@ class SessionHandle(Handle):
         self._group = f"dbt-{uuid.uuid4().hex}"
         self._work = "dbt"
         self._cancelled = False
+        self._closed = threading.Event()
 
     def cursor(self) -> SessionCursor:
         return SessionCursor(self.spark, self.mark_thread, self._after_commit)
@@ -93,10 +95,24 @@ class SessionHandle(Handle):
 
     def cancel(self) -> None:
         self._cancelled = True
-        self.spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
+        self._stop_jobs()
+        threading.Thread(
+            target=self._keep_stopping, name=f"{self._group}-cancel", daemon=True
+        ).start()
 
     def close(self) -> None:
         """The session's temporary views and confs go with it; nothing else holds them."""
+        self._closed.set()
+
+    def _stop_jobs(self) -> None:
+        self.spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
+
+    def _keep_stopping(self) -> None:
+        """A statement that was still being planned starts its stages later, and adaptive execution
+        starts each as a job of its own, which Spark does not count among the future ones."""
+        with contextlib.suppress(Exception):  # Spark has gone, and its jobs with it
+            while not self._closed.wait(CANCEL_AGAIN_SECONDS):
+                self._stop_jobs()
 
 
 class SessionEnvironment(Environment):

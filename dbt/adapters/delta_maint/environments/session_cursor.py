@@ -62,9 +62,11 @@ class SessionCursor(Cursor):
         return rows
 
     def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
-        if self._rows is None and self._frame is not None:
-            return [tuple(row) for row in self._frame.take(size)]
-        rows = self._all_rows()[self._position : self._position + size]
+        if self._rows is None and self._frame is not None and self._position == 0:
+            # What `limit` asks for: Spark stops early. Who asks for more gets the whole answer.
+            rows = [tuple(row) for row in self._frame.take(size)]
+        else:
+            rows = self._all_rows()[self._position : self._position + size]
         self._position += len(rows)
         return rows
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
+
+from dbt.adapters.delta_maint.core import sql_text
 
 SESSION_CATALOG = "spark_catalog"
 
 
 def table_location(spark: Any, *, schema: str, name: str) -> str:
     # As a path: the catalog's URI writes a space as %20.
-    location = _table(spark, schema, name).location()
-    return str(spark._jvm.org.apache.hadoop.fs.Path(location).toString())
+    return unquote(str(_table(spark, schema, name).location().toString()))
 
 
 def table_provider(spark: Any, *, schema: str, name: str) -> str | None:
     """The format of a table; None when there is no such table."""
-    if not _catalog(spark).tableExists(_identifier(spark, schema, name)):
+    catalog, identifier = _catalog(spark), _identifier(spark, schema, name)
+    if not catalog.tableExists(identifier):
         return None
-    provider = _table(spark, schema, name).provider()
+    provider = catalog.getTableMetadata(identifier).provider()
     return str(provider.get()).lower() if provider.isDefined() else None
 
 
@@ -49,5 +52,6 @@ def _table(spark: Any, schema: str, name: str) -> Any:
 
 
 def _identifier(spark: Any, schema: str, name: str) -> Any:
-    jvm = spark._jvm
-    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, jvm.scala.Option.apply(schema))
+    # By the parser: a class name costs a call to the JVM for each of its parts.
+    text = f"{sql_text.identifier(schema)}.{sql_text.identifier(name)}"
+    return spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(text)
