@@ -194,6 +194,59 @@ class TestConstraints:
                 assert [tuple(row) for row in rows] == [(1, 1)]
 
 
+LATER = (
+    "{{ config(materialized='incremental', on_schema_change='fail') }} select 1 as id, %s as amount"
+)
+LATER_CONTRACT = """
+models:
+  - name: later
+    config: {contract: {enforced: true}}
+    constraints: [CHECKS]
+    columns:
+      - {name: id, data_type: int, constraints: [NULLS]}
+      - {name: amount, data_type: int}
+"""
+
+
+class TestConstraintsOfATableThatIsThere:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        contract = LATER_CONTRACT.replace("CHECKS", "").replace("NULLS", "")
+        return {"later.sql": LATER % 5, "contract.yml": contract}
+
+    def test_what_a_contract_got_later_holds_from_the_next_run_on(self, project: Any) -> None:
+        def wants(check: str, amount: int, *, passes: bool = True) -> Any:
+            text = LATER_CONTRACT.replace(
+                "CHECKS", f"{{type: check, expression: '{check}', name: Low}}"
+            )
+            text = text.replace("NULLS", "{type: not_null}")
+            write_file(text, project.project_root, "models", "contract.yml")
+            write_file(LATER % amount, project.project_root, "models", "later.sql")
+            return run_dbt(["run"], expect_pass=passes)[0]
+
+        def found() -> tuple[list[int], int]:
+            rows = project.run_sql(f"select amount from {table} order by 1", fetch="all")
+            history = project.run_sql(f"describe history {table}", fetch="all")
+            return [row[0] for row in rows], len(history)
+
+        table = f"{project.test_schema}.later"
+        run_dbt(["run"])
+        # The row that is there breaks it: nothing changes, the new row is not added.
+        assert "1 rows in" in wants("amount > 5", 9, passes=False).message
+        assert found() == ([5], 1)
+        assert wants("amount > 4", 6).status == "success"
+        assert found()[0] == [5, 6]
+        # Wanted again, it is there already: one commit, of the row.
+        commits = found()[1]
+        assert wants("amount > 4", 7).status == "success"
+        assert found() == ([5, 6, 7], commits + 1)
+        assert "low" in wants("amount > 4", 3, passes=False).message
+        assert wants("amount > 2", 3).status == "success"
+        assert found()[0] == [3, 5, 6, 7]
+        with pytest.raises(Exception, match="NOT NULL"):
+            project.run_sql(f"insert into {table} values (null, 9)")
+
+
 ODD_CONTRACT = """
 models:
   - name: odd

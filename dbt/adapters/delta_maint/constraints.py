@@ -3,7 +3,7 @@
 Delta checks a CHECK constraint that comes with CREATE OR REPLACE ... AS SELECT while it writes, so a
 violating model fails before anything is visible and the old table stays. NOT NULL is written the same
 way, because every column of a CREATE TABLE AS SELECT is nullable; once the rows are there, and known not
-to be NULL, the schema says so instead.
+to be NULL, the schema says so instead. A table that is added to gets what it lacks before its new rows.
 """
 
 from __future__ import annotations
@@ -64,6 +64,28 @@ def _add(
                 warn_unsupported=constraint.get("warn_unsupported", True),
             )
         )
+
+
+def constraint_changes(
+    table: str, wanted: Mapping[str, str], observed: Mapping[str, str]
+) -> list[str]:
+    """The statements that give a table the constraints it lacks; Delta checks every row for each.
+
+    >>> constraint_changes("t", {"delta.constraints.Sign": "a > 0"}, {"delta.constraints.sign": "a > 0"})
+    []
+    >>> constraint_changes("t", {"delta.constraints.sign": "a > 0"}, {"delta.constraints.sign": "a > 1"})
+    ['alter table t drop constraint `sign`', 'alter table t add constraint `sign` check (a > 0)']
+    """
+    there = {key.lower(): expression for key, expression in observed.items()}
+    found = []
+    for key, expression in wanted.items():
+        name = identifier(key[len(PREFIX) :])
+        if there.get(key.lower()) == expression:
+            continue
+        if key.lower() in there:
+            found.append(f"alter table {table} drop constraint {name}")
+        found.append(f"alter table {table} add constraint {name} check ({expression})")
+    return found
 
 
 def not_null_columns(model: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from dbt.adapters.delta_maint.after_write import (
 )
 from dbt.adapters.delta_maint.column import DeltaMaintColumn
 from dbt.adapters.delta_maint.constraints import (
+    constraint_changes,
     constraint_properties,
     not_null_columns,
     not_null_property,
@@ -195,6 +197,34 @@ class WritesAdapter(RelationsAdapter):
         except Exception as exc:
             # The CHECK constraints hold all the same.
             logger.debug("{}: its columns stay nullable: {}", relation.render(), exc)
+
+    @available.parse_none
+    def bring_up_constraints(
+        self, relation: BaseRelation, model: dict[str, Any], observed: TableSettings
+    ) -> None:
+        """What a model was given since its table was built holds from this run on, old rows included."""
+        config = model.get("config") or {}
+        if not config.get("contract", {}).get("enforced"):
+            return
+        with told_to_dbt():
+            wanted, _ = constraint_properties(model, config.get("file_format") or "delta")
+        if not wanted:
+            return
+        properties = (observed if observed.properties else self._settings_of(relation)).properties
+        for column in self._never_null(relation):
+            wanted.pop(not_null_property(column), None)
+        statements = constraint_changes(relation.render(), wanted, properties)
+        for statement in statements:
+            self.execute(statement)
+        if statements:
+            self.tighten_schema(relation, model)
+
+    def _never_null(self, relation: BaseRelation) -> list[str]:
+        """Columns whose schema says NOT NULL, as far as it can be seen without a statement."""
+        if not self._credentials.capabilities.has(Feature.DRIVER):
+            return []
+        schema = json.loads(self._schema_of(relation))
+        return [field["name"] for field in schema["fields"] if not field["nullable"]]
 
     @available.parse(lambda *a, **k: {})
     def constraint_properties(self, model: dict[str, Any], file_format: str) -> dict[str, str]:

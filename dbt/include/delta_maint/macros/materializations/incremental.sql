@@ -45,6 +45,7 @@
       {{ create_table_as(True, temp_relation, query) }}
     {%- endcall -%}
     {% set columns = adapter.settle_columns(strategy, on_schema_change, config, temp_relation, target_relation) %}
+    {% do adapter.bring_up_constraints(target_relation, model, observed) %}
     {% set arguments = {
       'target_relation': target_relation,
       'temp_relation': temp_relation,
