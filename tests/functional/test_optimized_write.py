@@ -154,7 +154,7 @@ class TestMaterialization:
         assert len(history(project, "appended")) == 3
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestRefusals:
     """A config that cannot work stops the model before anything is written."""
 

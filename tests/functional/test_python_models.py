@@ -135,7 +135,7 @@ def model(dbt, spark):
 """
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestFaults:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -49,7 +49,7 @@ def responses(project: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestResponse:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ def columns(project: Any, name: str) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if row[0] and not row[0].startswith("#")}
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestSchemaChange:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

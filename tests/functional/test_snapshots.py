@@ -107,7 +107,7 @@ snapshots:
 """
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestOddSnapshots:
     """Names that need quotes, and NULL in keys and values."""
 

@@ -159,7 +159,7 @@ select 1 as `order`, cast(null as int) as `Mixed Case`, 3 as `dotted.name`, 4 as
 """
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestOddNames:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -236,7 +236,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestRefusals:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -286,7 +286,7 @@ select id, day, at from {{{{ ref('events') }}}}
 """
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestMicrobatch:
     """Batches at the same time: kept apart by partitions, or taking turns."""
 

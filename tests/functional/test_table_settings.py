@@ -50,7 +50,7 @@ def _execute(project: Any, sql: str) -> Any:
         return project.adapter.execute(sql, fetch=True)
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestTableSettings:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

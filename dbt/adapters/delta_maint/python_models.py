@@ -16,6 +16,7 @@ from typing import Any
 
 from dbt.adapters.base import PythonJobHelper
 from dbt.adapters.delta_maint.core.errors import PythonModelError
+from dbt.adapters.delta_maint.lake.arrow_frame import frame_of_arrow
 from dbt.adapters.delta_maint.lake.spark_errors import java_exception, telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import has_driver
 
@@ -104,9 +105,14 @@ def as_spark_frame(spark: Any, result: Any, *, model: str) -> Any:
         if isinstance(result, pa.RecordBatch):
             result = pa.Table.from_batches([result])
         if isinstance(result, pa.Table):
-            return spark.createDataFrame(result)
+            return frame_of_arrow(spark, result)
     if kind == "pandas" and type(result).__name__ == "DataFrame":
-        return spark.createDataFrame(_named_columns(result))
+        named = _named_columns(result)
+        if named.empty and not has_driver(spark):
+            import pyarrow as pa
+
+            return frame_of_arrow(spark, pa.Table.from_pandas(named, preserve_index=False))
+        return spark.createDataFrame(named)
     raise PythonModelError(
         f"Python model {model} returned {type(result).__module__}.{type(result).__qualname__}: "
         "return a Spark, pandas or pandas-on-Spark DataFrame, or a pyarrow Table."

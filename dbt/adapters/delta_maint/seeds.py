@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.errors import SeedValueError
 from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
+from dbt.adapters.delta_maint.lake.arrow_frame import frame_of_arrow
 
 if TYPE_CHECKING:
     import agate
@@ -64,7 +65,7 @@ def seed_select(
             for position, column in zip(positions, columns, strict=True)
         }
     )
-    frame = spark.createDataFrame(table)
+    frame = frame_of_arrow(spark, table)
     frame.createOrReplaceTempView(view_name)
     _refuse_values_that_do_not_fit(frame, names, positions, types)
     casts = ", ".join(

@@ -95,7 +95,7 @@ class TestConfig:
         assert operations(project, "eager")[before:] == ["WRITE", "WRITE"]
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestHookAndOperation:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -257,7 +257,7 @@ class TestEdges:
         assert rows[0] == 8
 
 
-@pytest.mark.portable
+@pytest.mark.portable(in_all=True)
 class TestZorder:
     """The columns wait in the config until a partition is rewritten anyway, or is asked for."""
 

@@ -17,6 +17,8 @@ from tests.functional.convert.test_same_as_native import everything
 
 SERVER = "this connection goes to a Spark server"
 
+pytestmark = pytest.mark.portable
+
 
 @pytest.fixture
 def convert(spark: Any) -> Any:

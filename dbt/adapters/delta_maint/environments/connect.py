@@ -102,7 +102,7 @@ class ConnectHandle(Handle):
         where = self._environment.settings.shown
         self.spark.interrupt()
         try:
-            judge = self._environment.new_session()
+            judge = self._environment.new_session(is_in_haste=True)
         except DeltaMaintError as exc:
             self._is_lost = True
             raise ConnectionLostError(
@@ -160,7 +160,7 @@ class ConnectEnvironment(Environment):
     def open(self) -> ConnectHandle:
         return ConnectHandle(self)
 
-    def new_session(self) -> ConnectSession:
+    def new_session(self, *, is_in_haste: bool = False) -> ConnectSession:
         try:
             from dbt.adapters.delta_maint.environments.connect_client import open_session
         except ImportError as exc:
@@ -169,7 +169,7 @@ class ConnectEnvironment(Environment):
             ) from exc
         settings = ConnectSettings(self.settings.remote, {**OURS, **self.settings.confs})
         try:
-            session = open_session(settings)
+            session = open_session(settings, is_in_haste=is_in_haste)
         except DeltaMaintError:
             raise
         except Exception as exc:
@@ -218,7 +218,7 @@ class ConnectEnvironment(Environment):
                 f"No Spark Connect server answers at {where}: start it, or correct `remote` in the "
                 "profile."
             )
-        if error_class(sentence) == "CANNOT_MODIFY_CONFIG":
+        if (error_class(sentence) or "").startswith("CANNOT_MODIFY"):
             return ProfileError(
                 f"A conf of server_side_parameters cannot be set in a Spark Connect session "
                 f"({sentence.splitlines()[0]}): set it where the server is started."

@@ -84,9 +84,13 @@ class ConnectSession(SparkSession):
     def interrupt(self) -> None:
         """Whatever this session and those made from it are running; a server that is gone runs nothing."""
         for session in (self, *self._children):
-            if not session.is_stopped:
-                with contextlib.suppress(Exception):
-                    session.interruptTag(self.tag)
+            if session.is_stopped:
+                continue
+            policies = session.client.get_retry_policies()
+            session.client.set_retry_policies([hasty_policy()])
+            with contextlib.suppress(Exception):
+                session.interruptTag(self.tag)
+            session.client.set_retry_policies(policies)
 
     def release(self) -> None:
         """The server forgets the session; one that does not answer is not waited for."""
@@ -111,11 +115,13 @@ class ConnectSession(SparkSession):
         SparkSession._active_session.session = self
 
 
-def open_session(settings: ConnectSettings) -> ConnectSession:
+def open_session(settings: ConnectSettings, *, is_in_haste: bool = False) -> ConnectSession:
     """A session that the server has answered to, with the profile's confs."""
     _become_remote()
     session = ConnectSession(settings, tag=f"dbt-{uuid.uuid4().hex}")
     try:
+        if is_in_haste:
+            session.client.set_retry_policies([hasty_policy()])
         session.apply_confs()
     except BaseException:
         session.release()
@@ -124,8 +130,17 @@ def open_session(settings: ConnectSettings) -> ConnectSession:
 
 
 def patient_policy() -> DefaultPolicy:
+    return _policy(RETRIES)
+
+
+def hasty_policy() -> DefaultPolicy:
+    """For questions after a loss: enough for a wire that is back, not for a server that is not."""
+    return _policy(3)
+
+
+def _policy(retries: int) -> DefaultPolicy:
     return DefaultPolicy(
-        max_retries=RETRIES,
+        max_retries=retries,
         initial_backoff=100,
         backoff_multiplier=2.0,
         max_backoff=MAX_BACKOFF_MS,

@@ -17,10 +17,10 @@ _KNOWN: dict[str, int] = {}
 def session_cores(spark: Any) -> int:
     if has_driver(spark):
         return int(spark.sparkContext.defaultParallelism)
-    host = str(spark.client.host)
-    if host not in _KNOWN:
-        _KNOWN[host] = cores_by_sql(SessionSql(spark))
-    return _KNOWN[host]
+    server = str(getattr(spark, "settings", spark.client.host))
+    if server not in _KNOWN:
+        _KNOWN[server] = cores_by_sql(SessionSql(spark))
+    return _KNOWN[server]
 
 
 def connection_cores(sql: SqlConnection) -> int:

@@ -6,6 +6,7 @@ of the table alone, whether it did.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark, r
 
 STATEMENT = "statement"
 LOOK_BACK = 50
+_PARQUET = re.compile(r"^parquet\s*\.", re.IGNORECASE)
 
 Rows = Callable[[str], Iterable[Any]]
 
@@ -49,7 +51,9 @@ class StatementMark:
 
     def committed_version(self, rows: Rows) -> int | None:
         """The version the statement committed; None when no commit carries its number."""
-        history = f"describe history {self.table} limit {LOOK_BACK}"
+        # What CONVERT names as a folder of parquet has become one of Delta, if it has.
+        table = _PARQUET.sub("delta.", self.table)
+        history = f"describe history {table} limit {LOOK_BACK}"
         for row in rows(history):
             found = read_mark(row["userMetadata"])
             if found is not None and found.details.get(STATEMENT) == self.number:
