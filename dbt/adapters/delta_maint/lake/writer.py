@@ -35,6 +35,7 @@ from dbt.adapters.delta_maint.lake.cores import session_cores
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.row_counts import count_tasks, count_values
 from dbt.adapters.delta_maint.lake.row_sizes import RowSizes, WriteQuery
+from dbt.adapters.delta_maint.lake.sql_runner import has_driver
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Preparation:
             partition_columns=self._target.partition_columns,
             target_bytes=self._target_bytes,
         )
+        if not has_driver(self._spark):
+            choice = replace(choice, reason=f"{choice.reason}; the plan as EXPLAIN shows it")
         staged = None
         if choice.is_staged:
             bare = frame = staged = query_facts.staged(frame)
