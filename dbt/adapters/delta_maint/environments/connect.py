@@ -184,7 +184,7 @@ class ConnectEnvironment(Environment):
             Verdict("remote", self.settings.shown),
         ]
         try:
-            session = self.new_session()
+            session = self.new_session(is_in_haste=True)
         except DeltaMaintError as exc:
             return [*found, Verdict("server", str(exc), is_good=False)]
         try:
