@@ -15,6 +15,7 @@ from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtDatabaseError
 
 
+@pytest.mark.portable(in_all=True)
 class TestConnections:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -23,10 +24,11 @@ class TestConnections:
     @pytest.fixture
     def handles(self, project: Any) -> Any:
         """Two connections as two threads of dbt would have them."""
-        with project.adapter.connection_named("first"):
-            project.adapter.execute("select 1")
-        assert connections._environment is not None
-        return [connections._environment.open() for _ in range(2)]
+        environment = connections.environment_of(project.adapter.config.credentials)
+        opened = [environment.open() for _ in range(2)]
+        yield opened
+        for handle in opened:
+            handle.close()
 
     def run(self, handle: Any, sql: str, bindings: list[Any] | None = None) -> Cursor:
         cursor: Cursor = handle.cursor()
@@ -48,6 +50,7 @@ class TestConnections:
             assert self.run(handle, "select current_schema()").fetchall() == [(schema,)]
         self.run(right, "drop schema only_left")
 
+    @pytest.mark.portable(only_on=["session"])
     def test_a_cancelled_connection_stops_at_once_and_the_other_goes_on(self, handles: Any) -> None:
         left, right = handles
         faults: list[BaseException] = []
@@ -76,6 +79,7 @@ class TestConnections:
             self.run(left, "select 1")
         assert self.run(right, "select 1").fetchall() == [(1,)]
 
+    @pytest.mark.portable(only_on=["session"])
     def test_a_statement_that_is_cancelled_before_its_first_job_does_not_start_one(
         self, handles: Any
     ) -> None:
@@ -193,6 +197,7 @@ class TestConnections:
         assert len(run_dbt(["run"])) == 1
 
 
+@pytest.mark.portable(in_all=True)
 class TestThreads:
     """dbt's own threads: equal temporary names, different settings, one run."""
 

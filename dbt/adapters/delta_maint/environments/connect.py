@@ -39,6 +39,7 @@ OURS = {
     # Ours decides from the table; with Delta's own beside it, files would be rewritten twice.
     "spark.databricks.delta.autoCompact.enabled": "false",
 }
+CANCEL_AGAIN_SECONDS = 0.5
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
 
@@ -50,6 +51,7 @@ class ConnectHandle(Handle):
         self._session: ConnectSession | None = environment.new_session()
         self._is_lost = False
         self._cancelled = False
+        self._closed = threading.Event()
 
     @property
     def spark(self) -> ConnectSession:
@@ -77,11 +79,22 @@ class ConnectHandle(Handle):
 
     def cancel(self) -> None:
         self._cancelled = True
-        if self._session is not None:
-            self._session.interrupt()
+        self._interrupt()
+        threading.Thread(target=self._keep_interrupting, daemon=True).start()
 
     def close(self) -> None:
+        self._closed.set()
         self._forget()
+
+    def _interrupt(self) -> None:
+        session = self._session
+        if session is not None:
+            session.interrupt()
+
+    def _keep_interrupting(self) -> None:
+        """A statement that was on its way to the server when it was told to stop begins after that."""
+        while not self._closed.wait(CANCEL_AGAIN_SECONDS):
+            self._interrupt()
 
     def _checked(self) -> ConnectSession:
         if self._cancelled:
