@@ -6,6 +6,7 @@ partitions a node wrote to are known from the log, whoever else wrote meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from dataclasses import replace
@@ -82,8 +83,10 @@ class DbtCompaction:
         if mark is None:
             return
         sql = _sql_of(adapter)
-        if sql.conf(CONF) == mark:
-            sql.set_conf(CONF, None)
+        # A connection that is lost takes its mark along, and its loss has been told.
+        with contextlib.suppress(Exception):
+            if sql.conf(CONF) == mark:
+                sql.set_conf(CONF, None)
 
     # -- a model ----------------------------------------------------------------------------------
 

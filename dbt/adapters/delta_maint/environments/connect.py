@@ -68,7 +68,9 @@ class ConnectHandle(Handle):
 
     def describe_work(self, name: str) -> None:
         """A node that comes after a loss gets a new session; the one it happened to has failed."""
-        if self._is_lost and not self._cancelled:
+        if self._cancelled or self._session is None:
+            return
+        if self._is_lost or not self._still_answers():
             with contextlib.suppress(Exception):
                 fresh = self._environment.new_session()
                 self._forget()
@@ -101,6 +103,11 @@ class ConnectHandle(Handle):
             raise DeltaMaintError("This connection was cancelled.")
         return self.spark
 
+    def _give_up(self) -> None:
+        """Nothing that is still to be tidied up in this session waits for an answer."""
+        self._is_lost = True
+        self.spark.give_up()
+
     def _forget(self) -> None:
         session, self._session = self._session, None
         if session is not None:
@@ -117,14 +124,15 @@ class ConnectHandle(Handle):
         try:
             judge = self._environment.new_session(is_in_haste=True)
         except DeltaMaintError as exc:
-            self._is_lost = True
+            self._give_up()
             raise ConnectionLostError(
                 f"The Spark Connect server at {where} was lost while a statement ran, and does not "
                 f"answer: {_unknown(lost)}"
             ) from exc
         try:
             is_here = not has_no_session(lost.error) and self._still_answers()
-            self._is_lost = not is_here
+            if not is_here:
+                self._give_up()
             what = "connection to the" if is_here else "session on the"
             begun = f"The {what} Spark Connect server at {where} was lost while a statement ran"
             if lost.mark is None or lost.mark.number is None:
@@ -154,11 +162,7 @@ class ConnectHandle(Handle):
         return version
 
     def _still_answers(self) -> bool:
-        try:
-            self.spark.conf.get("spark.sql.ansi.enabled")
-        except Exception:
-            return False
-        return True
+        return self.spark.answers()
 
 
 class ConnectEnvironment(Environment):

@@ -15,6 +15,7 @@ import threading
 import uuid
 import warnings
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -81,16 +82,33 @@ class ConnectSession(SparkSession):
         for key, value in self.settings.confs.items():
             self.conf.set(key, value)
 
+    def answers(self) -> bool:
+        """Whether the server still knows this session."""
+        if self.is_stopped:
+            return False
+        with self._in_haste():
+            try:
+                self.conf.get("spark.sql.ansi.enabled")
+            except Exception:
+                return False
+        return True
+
+    @contextlib.contextmanager
+    def _in_haste(self) -> Iterator[None]:
+        policies = self.client.get_retry_policies()
+        self.client.set_retry_policies([hasty_policy()])
+        try:
+            yield
+        finally:
+            self.client.set_retry_policies(policies)
+
     def interrupt(self) -> None:
         """Whatever this session and those made from it are running; a server that is gone runs nothing."""
         for session in (self, *self._children):
             if session.is_stopped:
                 continue
-            policies = session.client.get_retry_policies()
-            session.client.set_retry_policies([hasty_policy()])
-            with contextlib.suppress(Exception):
+            with session._in_haste(), contextlib.suppress(Exception):
                 session.interruptTag(self.tag)
-            session.client.set_retry_policies(policies)
 
     def release(self) -> None:
         """The server forgets the session; one that does not answer is not waited for."""
@@ -105,6 +123,17 @@ class ConnectSession(SparkSession):
             self.client.release_session()
         with contextlib.suppress(Exception):
             self.client.close()
+        self._leave()
+
+    def give_up(self) -> None:
+        """Of a server that is lost nothing is waited for: neither a release nor what is still to be sent."""
+        self.client.set_retry_policies([])
+        with contextlib.suppress(Exception):
+            self.client._channel.close()
+        self.client._closed = True
+        self._leave()
+
+    def _leave(self) -> None:
         if self is SparkSession._default_session:
             SparkSession._default_session = None
         if self is getattr(SparkSession._active_session, "session", None):

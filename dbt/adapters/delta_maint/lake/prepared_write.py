@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,12 +46,21 @@ class PreparedWrite:
             for key, value in self.settings.items():
                 spark.conf.set(key, value)
             yield
-        finally:
+        except BaseException:
+            # What went wrong is told, not that a session which is gone cannot be tidied up.
+            with contextlib.suppress(Exception):
+                self._put_back(spark, before)
+            raise
+        self._put_back(spark, before)
+
+    def _put_back(self, spark: SparkSession, before: Mapping[str, str | None]) -> None:
+        try:
             for key, previous in before.items():
                 if previous is None:
                     spark.conf.unset(key)
                 else:
                     spark.conf.set(key, previous)
+        finally:
             self.release(spark)
 
     def release(self, spark: SparkSession) -> None:

@@ -19,6 +19,7 @@ _REMOTE_CLASS = re.compile(r"^\([\w.$]+\)\s+")
 _REMOTE_CAUSE = re.compile(
     r"(?:^|\n)Caused by: ([\w.$]+): (.*?)(?=\n\s*at |\nCaused by: |\Z)", re.DOTALL
 )
+_UNANSWERED = re.compile(r'StatusCode\.UNAVAILABLE\s+details = "(.*?)"', re.DOTALL)
 _LOST = "Cannot find main error class"
 _MAX_CAUSES = 20
 
@@ -109,6 +110,9 @@ def _text(throwable: Any) -> str:
 def _python_message(error: BaseException) -> str:
     describe = getattr(error, "getMessage", None)
     text = str(describe()) if callable(describe) else str(error)
+    lost = _UNANSWERED.search(text)
+    if lost is not None:
+        return f"The server does not answer ({lost.group(1).strip()})."
     return _REMOTE_CLASS.sub("", text)
 
 
