@@ -122,7 +122,7 @@ class TestMaterialization:
         before = len(history(project, "by_config"))
         for name, sentences in {
             "by_config": [
-                "exact (asked for)",
+                "exact (asked for",
                 "5 files",
                 "bytes per row, from:",
                 "0: 400 rows, 1 x",
