@@ -15,6 +15,7 @@ from pathlib import Path
 
 START_SECONDS = 180
 STOP_SECONDS = 20
+CLIENT_WORDS = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE")
 
 
 @dataclass
@@ -50,7 +51,7 @@ def running(
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
+            env={**_clean(os.environ), **environment},
             cwd=log.parent,
             start_new_session=True,
         )
@@ -66,6 +67,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what makes a client of a process that runs Python."""
+    return {key: value for key, value in environment.items() if key not in CLIENT_WORDS}
 
 
 def _wait_until_it_answers(server: ServerProcess) -> None:

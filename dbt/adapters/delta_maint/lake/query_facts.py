@@ -28,7 +28,7 @@ _SHUFFLES = {"Repartition", "RepartitionByExpression", "RebalancePartitions"}
 def inspect(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> QueryFacts:
     """The facts of a query; `bare` are its rows, and `keys` what they would be counted by."""
     if not has_driver(frame.sparkSession):
-        return _inspect_text(frame, bare, keys)
+        return inspect_text(frame, bare, keys)
     plan = frame._jdf.queryExecution().optimizedPlan()
     count = count_frame(bare, keys)
     is_deterministic = bool(plan.deterministic())
@@ -49,7 +49,7 @@ def inspect(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> QueryF
     )
 
 
-def _inspect_text(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> QueryFacts:
+def inspect_text(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> QueryFacts:
     """The same from EXPLAIN. What a shuffle has computed cannot be shared: no stage is in reach."""
     plan, count = plan_text(frame), plan_text(count_frame(bare, keys))
     is_deterministic = plan.is_deterministic
