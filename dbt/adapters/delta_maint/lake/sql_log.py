@@ -14,7 +14,7 @@ from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
 from dbt.adapters.delta_maint.lake.inventory import glob_text
 from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
 
-_VERSION = r"cast(regexp_extract(_metadata.file_name, '^(\\d{20})', 1) as bigint)"
+_VERSION = r"try_cast(regexp_extract(_metadata.file_name, '^(\\d{20})', 1) as bigint)"
 
 
 def commit_lines(sql: SqlRunner, location: str, version: int, limit: int = 100) -> Iterator[str]:
