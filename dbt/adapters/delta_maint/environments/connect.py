@@ -137,7 +137,7 @@ class ConnectHandle(Handle):
             begun = f"The {what} Spark Connect server at {where} was lost while a statement ran"
             if lost.mark is None or lost.mark.number is None:
                 raise ConnectionLostError(f"{begun}: {_unmarked(lost)}") from lost.error
-            version = _committed(lost, judge)
+            version, is_known = _committed(lost, judge)
         finally:
             judge.release()
         table = lost.mark.table
@@ -148,9 +148,8 @@ class ConnectHandle(Handle):
             )
             return None
         if version is None:
-            raise ConnectionLostError(
-                f"{begun}: it committed nothing to {table}. Run dbt again."
-            ) from lost.error
+            found = "it committed nothing to" if is_known else "the server now knows no table"
+            raise ConnectionLostError(f"{begun}: {found} {table}. Run dbt again.") from lost.error
         if not is_here:
             raise ConnectionLostError(
                 f"{begun}: its commit stands as version {version} of {table}, and was not repeated; "
@@ -257,13 +256,14 @@ def _delta_verdict(session: Any) -> Verdict:
     )
 
 
-def _committed(lost: LostStatement, judge: Any) -> int | None:
+def _committed(lost: LostStatement, judge: Any) -> tuple[int | None, bool]:
+    """The version, and whether there is a table to ask."""
     assert lost.mark is not None
     try:
-        return lost.mark.committed_version(lambda sql: judge.sql(sql).collect())
+        return lost.mark.committed_version(lambda sql: judge.sql(sql).collect()), True
     except Exception as exc:
         if (error_class(telling_sentence(exc)) or "").endswith("_NOT_FOUND"):
-            return None
+            return None, False
         raise ConnectionLostError(
             f"The connection was lost while a statement ran, and the history of {lost.mark.table} "
             f"cannot be read ({telling_sentence(exc)}): {_unknown(lost)}"
