@@ -148,8 +148,12 @@ class ConnectHandle(Handle):
             )
             return None
         if version is None:
-            found = "it committed nothing to" if is_known else "the server now knows no table"
-            raise ConnectionLostError(f"{begun}: {found} {table}. Run dbt again.") from lost.error
+            found = (
+                f"it was interrupted, and no commit of {table} carries its number"
+                if is_known
+                else f"the server now knows no table {table}"
+            )
+            raise ConnectionLostError(f"{begun}: {found}. Run dbt again.") from lost.error
         if not is_here:
             raise ConnectionLostError(
                 f"{begun}: its commit stands as version {version} of {table}, and was not repeated; "
