@@ -131,6 +131,7 @@ class ConnectHandle(Handle):
             ) from exc
         try:
             is_here = not has_no_session(lost.error) and self._still_answers()
+            is_over = is_here and self.spark.wait_until_idle()
             if not is_here:
                 self._give_up()
             what = "connection to the" if is_here else "session on the"
@@ -141,19 +142,23 @@ class ConnectHandle(Handle):
         finally:
             judge.release()
         table = lost.mark.table
-        if version is None and is_here and isinstance(lost.error, ConnectionLostError):
+        if version is None and is_over and isinstance(lost.error, ConnectionLostError):
             self._environment.tell(
                 f"{begun}, before the server had begun it: no commit of {table} carries its number, "
                 "so it is sent again."
             )
             return None
         if version is None:
+            ended = "it was interrupted" if is_over else "it may still be running"
+            ended = ended if is_here else "it ended with the session"
             found = (
-                f"it was interrupted, and no commit of {table} carries its number"
+                f"no commit of {table} carries its number {lost.mark.number}"
                 if is_known
-                else f"the server now knows no table {table}"
+                else f"the server knows no table {table}"
             )
-            raise ConnectionLostError(f"{begun}: {found}. Run dbt again.") from lost.error
+            raise ConnectionLostError(
+                f"{begun}: {ended}, and {found}. Run dbt again."
+            ) from lost.error
         if not is_here:
             raise ConnectionLostError(
                 f"{begun}: its commit stands as version {version} of {table}, and was not repeated; "

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 import uuid
 import warnings
 from collections import deque
@@ -24,12 +25,13 @@ from dbt.adapters.delta_maint.environments.connect_settings import ConnectSettin
 from dbt.adapters.delta_maint.environments.log_setup import quiet_python_loggers
 from pyspark.sql.connect.client.core import DefaultChannelBuilder
 from pyspark.sql.connect.client.retries import DefaultPolicy
-from pyspark.sql.connect.proto import ExecutePlanRequest
+from pyspark.sql.connect.proto import ExecutePlanRequest, GetStatusResponse
 from pyspark.sql.connect.session import SparkSession
 
 # About eight seconds in all: a server that is restarted takes longer than anybody wants to wait.
 RETRIES = 8
 MAX_BACKOFF_MS = 2_000
+IDLE_SECONDS = 10.0
 REMEMBERED_OPERATIONS = 10_000
 _LOST = (
     "INVALID_HANDLE.SESSION_CHANGED",
@@ -41,6 +43,10 @@ _LOST = (
     "NO_ACTIVE_SESSION",
     "incorrect server side session identifier",
 )
+
+
+_STATE = GetStatusResponse.OperationStatus.OperationState
+_AT_WORK = (_STATE.OPERATION_STATE_RUNNING, _STATE.OPERATION_STATE_TERMINATING)
 
 
 class ConnectSession(SparkSession):
@@ -109,6 +115,19 @@ class ConnectSession(SparkSession):
                 continue
             with session._in_haste(), contextlib.suppress(Exception):
                 session.interruptTag(self.tag)
+
+    def wait_until_idle(self) -> bool:
+        """Whether all that this session ran has ended: until then a commit may still come."""
+        end = time.monotonic() + IDLE_SECONDS
+        while time.monotonic() < end:
+            try:
+                answer = self.client._get_operation_statuses()
+            except Exception:  # a server older than 4.2 does not tell
+                return False
+            if not any(operation.state in _AT_WORK for operation in answer.operation_statuses):
+                return True
+            time.sleep(0.1)
+        return False
 
     def release(self) -> None:
         """The server forgets the session; one that does not answer is not waited for."""
