@@ -13,19 +13,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.delta_maint.core.errors import (
-    ConnectionLostError,
-    DeltaMaintError,
-    ProfileError,
-    SparkStartError,
-)
+from dbt.adapters.delta_maint.core.errors import DeltaMaintError, ProfileError, SparkStartError
 from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
 from dbt.adapters.delta_maint.environments.connect_settings import ConnectSettings
 from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
 
 if TYPE_CHECKING:
     from dbt.adapters.delta_maint.environments.connect_client import ConnectSession
-    from dbt.adapters.delta_maint.environments.connect_cursor import ConnectCursor, LostStatement
+    from dbt.adapters.delta_maint.environments.connect_cursor import ConnectCursor
+    from dbt.adapters.delta_maint.environments.connect_loss import LostStatement
 
 OURS = {
     "spark.sql.ansi.enabled": "false",
@@ -70,7 +66,7 @@ class ConnectHandle(Handle):
         """A node that comes after a loss gets a new session; the one it happened to has failed."""
         if self._cancelled or self._session is None:
             return
-        if self._is_lost or not self._still_answers():
+        if self._is_lost or not self.spark.answers():
             with contextlib.suppress(Exception):
                 fresh = self._environment.new_session()
                 self._forget()
@@ -115,62 +111,11 @@ class ConnectHandle(Handle):
 
     def _after_loss(self, lost: LostStatement) -> int | None:
         """The version that the lost statement committed; None when it may be sent again; else an error."""
-        from dbt.adapters.delta_maint.environments.connect_client import has_no_session
+        from dbt.adapters.delta_maint.environments.connect_loss import settle
 
         if self._cancelled:
             raise DeltaMaintError("This connection was cancelled.") from lost.error
-        where = self._environment.settings.shown
-        self.spark.interrupt()
-        try:
-            judge = self._environment.new_session(is_in_haste=True)
-        except DeltaMaintError as exc:
-            self._give_up()
-            raise ConnectionLostError(
-                f"The Spark Connect server at {where} was lost while a statement ran, and does not "
-                f"answer: {_unknown(lost)}"
-            ) from exc
-        try:
-            is_here = not has_no_session(lost.error) and self._still_answers()
-            is_over = is_here and self.spark.wait_until_idle()
-            if not is_here:
-                self._give_up()
-            what = "connection to the" if is_here else "session on the"
-            begun = f"The {what} Spark Connect server at {where} was lost while a statement ran"
-            if lost.mark is None or lost.mark.number is None:
-                raise ConnectionLostError(f"{begun}: {_unmarked(lost)}") from lost.error
-            version, is_known = _committed(lost, judge)
-        finally:
-            judge.release()
-        table = lost.mark.table
-        if version is None and is_over and isinstance(lost.error, ConnectionLostError):
-            self._environment.tell(
-                f"{begun}, before the server had begun it: no commit of {table} carries its number, "
-                "so it is sent again."
-            )
-            return None
-        if version is None:
-            ended = "it was interrupted" if is_over else "it may still be running"
-            ended = ended if is_here else "it ended with the session"
-            found = (
-                f"no commit of {table} carries its number {lost.mark.number}"
-                if is_known
-                else f"the server knows no table {table}"
-            )
-            raise ConnectionLostError(
-                f"{begun}: {ended}, and {found}. Run dbt again."
-            ) from lost.error
-        if not is_here:
-            raise ConnectionLostError(
-                f"{begun}: its commit stands as version {version} of {table}, and was not repeated; "
-                "what would have come after it has not run. Run dbt again."
-            ) from lost.error
-        self._environment.tell(
-            f"{begun}: its commit stands as version {version} of {table}, and is not repeated."
-        )
-        return version
-
-    def _still_answers(self) -> bool:
-        return self.spark.answers()
+        return settle(lost, self.spark, self._environment, give_up=self._give_up)
 
 
 class ConnectEnvironment(Environment):
@@ -263,37 +208,3 @@ def _delta_verdict(session: Any) -> Verdict:
         "with both",
         is_good=False,
     )
-
-
-def _committed(lost: LostStatement, judge: Any) -> tuple[int | None, bool]:
-    """The version, and whether there is a table to ask."""
-    assert lost.mark is not None
-    try:
-        return lost.mark.committed_version(lambda sql: judge.sql(sql).collect()), True
-    except Exception as exc:
-        if (error_class(telling_sentence(exc)) or "").endswith("_NOT_FOUND"):
-            return None, False
-        raise ConnectionLostError(
-            f"The connection was lost while a statement ran, and the history of {lost.mark.table} "
-            f"cannot be read ({telling_sentence(exc)}): {_unknown(lost)}"
-        ) from exc
-
-
-def _unknown(lost: LostStatement) -> str:
-    if lost.mark is None:
-        return "start it again, then run dbt again."
-    if lost.mark.number is None:
-        return _unmarked(lost)
-    return (
-        f"whether it committed is not known. If it did, the history of {lost.mark.table} has a "
-        f"commit with {lost.mark.number} in its userMetadata. Nothing was sent twice."
-    )
-
-
-def _unmarked(lost: LostStatement) -> str:
-    if lost.mark is not None:
-        return (
-            f"commitInfo.userMetadata is set to something of your own, so the history of "
-            f"{lost.mark.table} cannot tell whether it committed. Nothing was sent twice."
-        )
-    return "it was not sent again. Run dbt again."

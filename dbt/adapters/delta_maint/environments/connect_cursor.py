@@ -16,6 +16,7 @@ from dbt.adapters.delta_maint.core.errors import ConnectionLostError
 from dbt.adapters.delta_maint.core.written_table import only_reads, written_table
 from dbt.adapters.delta_maint.environments.base import Cursor
 from dbt.adapters.delta_maint.environments.connect_client import ConnectSession, is_lost
+from dbt.adapters.delta_maint.environments.connect_loss import LostStatement
 from dbt.adapters.delta_maint.lake.last_commit import forget_last_commit, last_committed_version
 from dbt.adapters.delta_maint.lake.statement_mark import StatementMark
 
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _AFFECTED = "num_affected_rows"
-
-
-class LostStatement:
-    """What a handle needs to know to find out how a statement ended."""
-
-    def __init__(self, sql: str, mark: StatementMark | None, error: BaseException) -> None:
-        self.sql = sql
-        self.mark = mark
-        self.error = error
 
 
 class ConnectCursor(Cursor):
@@ -53,7 +45,7 @@ class ConnectCursor(Cursor):
         self.close()
         text = sql.strip().rstrip(";").rstrip()
         if only_reads(text):
-            with self._reading(text):
+            with self._reading():
                 self._take(_run(self._session(), text, bindings))
             return
         for _ in range(2):
@@ -77,7 +69,7 @@ class ConnectCursor(Cursor):
             if not is_lost(exc):
                 raise
             self._frame, self._rows = None, iter(())
-            self._committed_version = self._after_loss(LostStatement(text, mark, exc))
+            self._committed_version = self._after_loss(LostStatement(mark, exc))
             return self._committed_version is not None
         finally:
             if mark is not None and not self._is_gone():
@@ -86,14 +78,14 @@ class ConnectCursor(Cursor):
     def run_to_end(self) -> None:
         if self._frame is None or not self._frame.columns or self._is_command:
             return
-        with self._reading("the query"):
+        with self._reading():
             self._frame.write.format("noop").mode("overwrite").save()
 
     @property
     def description(self) -> list[tuple[Any, ...]] | None:
         if self._frame is None:
             return None
-        with self._reading("the query"):
+        with self._reading():
             return [
                 (field.name, field.dataType.simpleString(), None, None, None, None, field.nullable)
                 for field in self._frame.schema.fields
@@ -102,11 +94,11 @@ class ConnectCursor(Cursor):
     def fetchall(self) -> list[tuple[Any, ...]]:
         if self._rows is None:
             return self._answer()
-        with self._reading("the query"):
+        with self._reading():
             return [tuple(row) for row in self._rows]
 
     def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
-        with self._reading("the query"):
+        with self._reading():
             return [tuple(row) for row in islice(self._stream(), size)]
 
     def fetchone(self) -> tuple[Any, ...] | None:
@@ -147,19 +139,19 @@ class ConnectCursor(Cursor):
         return self._rows
 
     def _answer(self) -> list[tuple[Any, ...]]:
-        with self._reading("the query"):
+        with self._reading():
             rows = [] if self._frame is None else [tuple(row) for row in self._frame.collect()]
         self._rows = iter(())
         return rows
 
     @contextmanager
-    def _reading(self, text: str) -> Iterator[None]:
+    def _reading(self) -> Iterator[None]:
         try:
             yield
         except Exception as exc:
             if not is_lost(exc):
                 raise
-            self._after_loss(LostStatement(text, None, exc))
+            self._after_loss(LostStatement(None, exc))
             raise ConnectionLostError("The answer was lost.") from exc
 
 
