@@ -161,9 +161,11 @@ class TestFaults:
         ],
     )
     def test_the_message_points_to_the_users_file_and_line(
-        self, project: Any, name: str, sentences: list[str]
+        self, project: Any, method: str, name: str, sentences: list[str]
     ) -> None:
         results, output = run_dbt_and_capture(["run", "--select", name], expect_pass=False)
         for sentence in sentences:
+            if sentence.startswith("line") and method != "session":
+                continue  # a remote frame is analysed when it is used, not where it is written
             assert sentence in results[0].message
         assert "\tat " not in output

@@ -141,6 +141,7 @@ class TestFailingSeed:
         assert rows(project, "stock") == [(1, 5)]
 
 
+@pytest.mark.portable(in_all=True)
 class TestLargeSeed:
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:

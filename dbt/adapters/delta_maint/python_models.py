@@ -32,7 +32,13 @@ class SessionPythonJob(PythonJobHelper):
     def submit(self, compiled_code: str) -> None:
         module = self._run(compiled_code)
         frame = as_spark_frame(self._spark, getattr(module, RESULT), model=self._model["name"])
-        frame.createOrReplaceTempView(getattr(module, VIEW))
+        try:
+            frame.createOrReplaceTempView(getattr(module, VIEW))
+        except Exception as exc:
+            # A remote frame is analysed here for the first time, lines after the fault.
+            raise PythonModelError(
+                f"Python model {self._model['name']} failed: {_describe(exc)}"
+            ) from exc
 
     def _run(self, compiled_code: str) -> types.ModuleType:
         path = _original_path(self._model)
