@@ -109,8 +109,10 @@ class ConversionRun:
                 tell(line)
             tell(f"  report: {self._write_report(plan)}")
             if plan.outcome == "converted":
+                where = "" if self._spark is not None else ", on `method: session`"
                 tell(
-                    f"  way back, until something is written to it: {_undo_hint(arguments, request)}"
+                    f"  way back, until something is written to it{where}: "
+                    f"{_undo_hint(arguments, request)}"
                 )
         if faults:
             raise DeltaMaintError(
