@@ -42,7 +42,8 @@ class TestOtherWays:
         assert "would become a Delta table (2 files" in output
         assert not (tmp_path / "rides" / "_delta_log").exists()
         output = self.operation("convert_to_delta", path=str(tmp_path / "rides"))
-        assert "native" in output
+        assert "engine       native: this connection goes to a Spark server" in output
+        assert "way back, until something is written to it, on `method: session`" in output
         assert (tmp_path / "rides" / "_delta_log" / f"{0:020d}.json").exists()
 
     def test_what_needs_the_driver_names_the_method_that_has_it(

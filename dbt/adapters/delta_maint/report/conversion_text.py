@@ -83,6 +83,8 @@ def _details(plan: ConversionPlan) -> Iterable[str]:
 
 
 def _summary(plan: ConversionPlan) -> Iterable[str]:
+    if plan.engine == "native":
+        yield f"  engine       native: {plan.engine_reason}"
     eligible = [column for column in plan.coverage if plan.files]
     if eligible:
         complete = sum(column.files_with_bounds == plan.files for column in eligible)
