@@ -8,6 +8,7 @@ small file. DESCRIBE HISTORY says the same for a Spark job.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from dbt.adapters.delta_maint.core.commit_metrics import CommitMetrics
@@ -39,13 +40,31 @@ def commit_lines(spark: Any, location: str, version: int, limit: int = 100) -> I
     if not has_driver(spark):
         yield from sql_log.commit_lines(SessionSql(spark), location, version, limit)
         return
+    name = f"{location}/_delta_log/{version:020d}.json"
+    try:
+        if name.startswith("file:"):
+            # The driver is this process's own: no need to ask it for every line.
+            yield from _local_lines("/" + name.removeprefix("file:").lstrip("/"), limit)
+        else:
+            yield from _hadoop_lines(spark, name, limit)
+    except OSError:  # a coordinated commit may still stand under another name
+        return
+
+
+def _local_lines(name: str, limit: int) -> Iterator[str]:
+    with open(name, encoding="utf-8") as lines:
+        for line in islice(lines, limit):
+            yield line.rstrip("\n")
+
+
+def _hadoop_lines(spark: Any, name: str, limit: int) -> Iterator[str]:
     jvm = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(f"{location}/_delta_log/{version:020d}.json")
+    path = jvm.org.apache.hadoop.fs.Path(name)
     files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     try:
         stream = files.open(path)
-    except Exception:  # a coordinated commit may still stand under another name
-        return
+    except Exception as exc:
+        raise FileNotFoundError(name) from exc
     try:
         reader = jvm.java.io.BufferedReader(jvm.java.io.InputStreamReader(stream, "UTF-8"))
         for _ in range(limit):
