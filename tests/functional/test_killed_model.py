@@ -6,16 +6,24 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.functional.dbt_process import DbtFolder
 
 MODEL = """
-{{{{ config(materialized='table') }}}}
+{{{{ config({config}) }}}}
 select id, {value} as value from range({rows})
 """
+# A merge shuffles its rows before it writes the first: there the writing takes long, not the query.
 SLOW = """
-{{ config(materialized='table') }}
-select id, sha2(repeat(cast(id as string), 100000), 512) as value from range(20, 4000000)
+{{{{ config({config}) }}}}
+select id, repeat(sha2(cast(id as string), 512), {width}) as value from range(5, {rows})
 """
+KINDS = {
+    "table": "materialized='table'",
+    "merge": "materialized='incremental', unique_key='id'",
+    "delete+insert": "materialized='delta_optimized', incremental_strategy='delete+insert', unique_key='id'",
+}
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 90) -> None:
@@ -25,14 +33,20 @@ def wait_for(condition: Callable[[], object], seconds: float = 90) -> None:
         time.sleep(0.1)
 
 
-def test_a_model_killed_half_way_loses_nothing(tmp_path: Path) -> None:
-    shop = DbtFolder.create(tmp_path / "shop", {"orders.sql": MODEL.format(value="'a'", rows=10)})
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_killed_half_way_loses_nothing(tmp_path: Path, kind: str) -> None:
+    config = KINDS[kind]
+    rows = (
+        {"width": 10_000, "rows": 4_000_000} if kind == "table" else {"width": 40, "rows": 400_000}
+    )
+    model = MODEL.format(config=config, value="'a'", rows=10)
+    shop = DbtFolder.create(tmp_path / "shop", {"orders.sql": model})
     shop.run("run")
     table = shop.root / ".delta_maint/warehouse/analytics.db/orders"
     commits = sorted(path.name for path in table.glob("_delta_log/*.json"))
     before = {path.name for path in table.glob("*.parquet")}
 
-    (shop.root / "models/orders.sql").write_text(SLOW)
+    (shop.root / "models/orders.sql").write_text(SLOW.format(config=config, **rows))
     process = shop.start("run")
     try:
         # Data files of the new version appear long before its commit.
@@ -42,7 +56,7 @@ def test_a_model_killed_half_way_loses_nothing(tmp_path: Path) -> None:
         process.communicate(timeout=60)
     assert sorted(path.name for path in table.glob("_delta_log/*.json")) == commits
 
-    (shop.root / "models/orders.sql").write_text(MODEL.format(value="'b'", rows=12))
+    (shop.root / "models/orders.sql").write_text(MODEL.format(config=config, value="'b'", rows=12))
     shop.run("run")
     count = (
         "select count(*) as n, count(distinct id) as ids, max(value) as v from {{ ref('orders') }}"
