@@ -29,6 +29,12 @@ def test_the_leaves_say_how_much_is_read() -> None:
     assert PlanText.of(SORTED).scan_bytes == 2 * 1024**2 + 800
 
 
+def test_every_branch_of_a_union_is_read() -> None:
+    leaf = "Relation t[id#1] parquet, Statistics(sizeInBytes=2.0 KiB)"
+    text = f"Sort [p#1 ASC NULLS FIRST], true\n+- Union false\n   :- {leaf}\n   :- {leaf}\n   +- {leaf}"
+    assert PlanText(text, "").scan_bytes == 3 * 2048
+
+
 def test_a_leaf_without_a_size_counts_as_very_large() -> None:
     assert PlanText("Scan JDBCRelation(t) [id#1]", "").scan_bytes == UNKNOWN_BYTES
 

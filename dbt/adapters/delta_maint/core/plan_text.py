@@ -29,7 +29,7 @@ _CHANCE = re.compile(
     re.IGNORECASE,
 )
 _SECTION = re.compile(r"^== (.+) ==$", re.MULTILINE)
-_NODE = re.compile(r"^([\s:]*(?:[+:]- )?)(\S.*)$")
+_NODE = re.compile(r"^((?:[ :]  )*(?:[+:]- )?)(\S.*)$")
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ?([KMGTPE]i)?B")
 _ORDER = re.compile(r"^(.+)#\d+L? (ASC|DESC) NULLS (FIRST|LAST)$")
 _ABOVE_SORT = ("Project", "Filter", "SubqueryAlias", "View")

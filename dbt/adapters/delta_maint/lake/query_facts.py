@@ -67,7 +67,11 @@ def inspect_text(frame: DataFrame, bare: DataFrame, keys: Sequence[Column]) -> Q
 
 
 def plan_text(frame: DataFrame) -> PlanText:
-    return PlanText.of(frame._explain_string("cost"))  # type: ignore[operator]
+    if not has_driver(frame.sparkSession):
+        return PlanText.of(frame._explain_string("cost"))  # type: ignore[operator]
+    jvm: Any = frame.sparkSession._jvm
+    explain = jvm.PythonSQLUtils.explainString
+    return PlanText.of(explain(frame._jdf.queryExecution(), "cost"))
 
 
 def evaluated(frame: DataFrame) -> DataFrame:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 from dbt.adapters.delta_maint.core import sql_text
 
@@ -43,8 +45,33 @@ def forget_layout(spark: Any, *, schema: str, name: str) -> None:
     _catalog(spark).alterTable(table.copy(*parts))
 
 
+class _State:
+    """The parts of a session that every lookup needs; each would cost two calls to the JVM."""
+
+    def __init__(self, spark: Any) -> None:
+        self._state = spark._jsparkSession.sessionState()
+
+    @cached_property
+    def catalog(self) -> Any:
+        return self._state.catalog()
+
+    @cached_property
+    def parser(self) -> Any:
+        return self._state.sqlParser()
+
+
+_STATES: WeakKeyDictionary[Any, _State] = WeakKeyDictionary()
+
+
+def _state(spark: Any) -> _State:
+    found = _STATES.get(spark)
+    if found is None:
+        found = _STATES[spark] = _State(spark)
+    return found
+
+
 def _catalog(spark: Any) -> Any:
-    return spark._jsparkSession.sessionState().catalog()
+    return _state(spark).catalog
 
 
 def _table(spark: Any, schema: str, name: str) -> Any:
@@ -54,4 +81,4 @@ def _table(spark: Any, schema: str, name: str) -> Any:
 def _identifier(spark: Any, schema: str, name: str) -> Any:
     # By the parser: a class name costs a call to the JVM for each of its parts.
     text = f"{sql_text.identifier(schema)}.{sql_text.identifier(name)}"
-    return spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(text)
+    return _state(spark).parser.parseTableIdentifier(text)
