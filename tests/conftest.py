@@ -65,6 +65,14 @@ def method(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
+def runs_python(method: str) -> bool:
+    """Whether the method runs Python models, as it says itself."""
+    from dbt.adapters.delta_maint.environments.capabilities import Feature, capabilities_of
+
+    return capabilities_of(method).has(Feature.PYTHON_MODELS)
+
+
+@pytest.fixture(scope="session")
 def session_target(method: str, warehouse: Path) -> Iterator[dict[str, Any]]:
     """The profile of every in-process test: equal keys, so that they all share one session."""
     from dbt.adapters.delta_maint.connections import end_session_environment
@@ -110,3 +118,9 @@ def session_handle(session_target: dict[str, Any], warehouse: Path) -> Any:
 @pytest.fixture(scope="session")
 def spark(session_handle: Any) -> Any:
     return session_handle.spark
+
+
+@pytest.fixture(scope="session")
+def sql(session_handle: Any) -> Any:
+    """The same connection for tests that need no more than SQL."""
+    return session_handle.sql

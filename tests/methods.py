@@ -33,4 +33,12 @@ def connect(folder: Path) -> Iterator[dict[str, Any]]:
         yield {"method": "connect", "remote": f"sc://127.0.0.1:{server.port}"}
 
 
-METHODS: dict[str, StartMethod] = {"session": session, "connect": connect}
+@contextmanager
+def thrift(folder: Path) -> Iterator[dict[str, Any]]:
+    from tests.servers.thrift_server import thrift_server
+
+    with thrift_server(folder) as server:
+        yield {"method": "thrift", "host": "127.0.0.1", "port": server.port}
+
+
+METHODS: dict[str, StartMethod] = {"session": session, "connect": connect, "thrift": thrift}

@@ -64,7 +64,7 @@ def count(project: Any, name: str, what: str = "count(*)") -> Any:
     return project.run_sql(f"select {what} from {project.test_schema}.{name}", fetch="one")[0]
 
 
-@pytest.mark.portable
+@pytest.mark.portable(not_on=["thrift"])
 class TestResults:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -135,7 +135,7 @@ def model(dbt, spark):
 """
 
 
-@pytest.mark.portable(in_all=True)
+@pytest.mark.portable(in_all=True, not_on=["thrift"])
 class TestFaults:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -20,7 +20,7 @@ from dbt.adapters.delta_maint.optimized_writes import policy_of
 from dbt_common.exceptions import DbtRuntimeError
 
 PAGE = Path(__file__).parents[2] / "docs" / "connection_methods.md"
-SERVERS = ["thrift", "http", "odbc"]
+SERVERS = ["http", "odbc"]
 
 
 def profile(method: str) -> Any:

@@ -44,12 +44,16 @@ def history_response(rows: Sequence[Mapping[str, Any]], response: Any) -> DeltaM
     return told.with_metrics(CommitMetrics.of(newest["operation"], metrics))
 
 
-def observed_settings(detail: Mapping[str, Any]) -> TableSettings:
-    """From the one row of DESCRIBE DETAIL."""
+def observed_settings(
+    detail: Mapping[str, Any], *, properties: Mapping[str, str] | None = None
+) -> TableSettings:
+    """From the one row of DESCRIBE DETAIL; `properties` where they are known from elsewhere."""
     features = _structure(detail["tableFeatures"]) or ()
+    if properties is None:
+        properties = dict(_structure(detail["properties"]) or {})
     return TableSettings(
         properties={
-            **dict(_structure(detail["properties"]) or {}),
+            **properties,
             **{f"delta.feature.{name}": "supported" for name in features},
         },
         clustered_by=tuple(_structure(detail["clusteringColumns"]) or ()),

@@ -19,9 +19,10 @@ from dbt.adapters.delta_maint.auto_compaction import NATIVE, AutoCompaction, is_
 from dbt.adapters.delta_maint.compaction_reports import NodeRun, Report, Request
 from dbt.adapters.delta_maint.core.errors import ConfigError, DeltaMaintError
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
+from dbt.adapters.delta_maint.environments.base import Handle
 from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark
-from dbt.adapters.delta_maint.lake.sql_runner import SessionSql, SqlConnection
+from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
 from dbt.adapters.delta_maint.maintenance_selection import (
     Selected,
     qualified_name,
@@ -252,7 +253,8 @@ def _require_compaction(adapter: Any) -> None:
 
 def _sql_of(adapter: Any) -> SqlConnection:
     """This thread's connection, for SQL and settings."""
-    return SessionSql(adapter.connections.get_thread_connection().handle.spark)
+    handle: Handle = adapter.connections.get_thread_connection().handle
+    return handle.sql
 
 
 def _working_sql_of(adapter: Any) -> SqlConnection:

@@ -28,6 +28,7 @@ from dbt.adapters.delta_maint.environments.base import Cursor, Environment, Hand
 from dbt.adapters.delta_maint.environments.connect import ConnectEnvironment
 from dbt.adapters.delta_maint.environments.session import SessionEnvironment
 from dbt.adapters.delta_maint.environments.session_settings import SessionSettings
+from dbt.adapters.delta_maint.environments.thrift import ThriftEnvironment
 from dbt.adapters.delta_maint.lake.spark_errors import java_exception, telling_sentence
 from dbt.adapters.delta_maint.response import of_statement
 from dbt.adapters.events.logging import AdapterLogger
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("DeltaMaint")
 
-OWN_ENVIRONMENT = (ConnectionMethod.SESSION, ConnectionMethod.CONNECT)
+OWN_ENVIRONMENT = (ConnectionMethod.SESSION, ConnectionMethod.CONNECT, ConnectionMethod.THRIFT)
 
 _environment: SessionEnvironment | None = None
-_servers: dict[str, ConnectEnvironment] = {}
+_servers: dict[str, ConnectEnvironment | ThriftEnvironment] = {}
 _environment_lock = threading.Lock()
 
 
@@ -51,13 +52,26 @@ def environment_of(credentials: DeltaMaintCredentials) -> Environment:
     """Where the connections of a profile run; one for each place and process."""
     if credentials.method == ConnectionMethod.SESSION:
         return session_environment(credentials.session_settings(project_root(credentials)))
-    settings = credentials.connect_settings()
+    wanted = _server_environment(credentials)
     with _environment_lock:
-        known = _servers.get(settings.remote)
-        if known is None or known.settings != settings:
-            known = ConnectEnvironment(settings, tell=logger.info)
-            _servers[settings.remote] = known
+        known = _servers.get(wanted.settings.shown)
+        if known is None or known.settings != wanted.settings:
+            known = _servers[wanted.settings.shown] = wanted
         return known
+
+
+def _server_environment(
+    credentials: DeltaMaintCredentials,
+) -> ConnectEnvironment | ThriftEnvironment:
+    if credentials.method == ConnectionMethod.CONNECT:
+        return ConnectEnvironment(credentials.connect_settings(), tell=logger.info)
+    return ThriftEnvironment(
+        credentials.thrift_settings(),
+        tell=logger.info,
+        retries=credentials.connect_retries,
+        retry_seconds=credentials.connect_timeout,
+        query_timeout=credentials.query_timeout or 0,
+    )
 
 
 def session_environment(settings: SessionSettings) -> SessionEnvironment:

@@ -19,6 +19,10 @@ from dbt.adapters.delta_maint.environments.session_settings import (
     heap_bytes,
     resolve_settings,
 )
+from dbt.adapters.delta_maint.environments.thrift_settings import (
+    ThriftSettings,
+    resolve_thrift_settings,
+)
 from dbt.adapters.spark.connections import SparkCredentials
 from dbt_common.dataclass_schema import StrEnum
 from dbt_common.exceptions import DbtRuntimeError
@@ -26,6 +30,8 @@ from dbt_common.exceptions import DbtRuntimeError
 DEFAULT_CATALOG = "spark_catalog"
 SESSION_ONLY = ("warehouse", "master", "catalog", "catalog_path", "driver_memory", "delta_jars")
 SERVER_ONLY = ("host", "token", "user", "password", "auth", "kerberos_service_name", "endpoint")
+THRIFT_PORT = 10_000
+WEB_PORT = 443
 _PROFILE_WORDS = {"type", "threads", "pass", "dbname"}
 
 
@@ -42,6 +48,8 @@ class DeltaMaintCredentials(SparkCredentials):
     host: str | None = None
     database: str | None = None
     method: ConnectionMethod = ConnectionMethod.SESSION  # type: ignore[assignment]
+    # None: what the method is used to, 10000 for thrift.
+    port: int | None = None  # type: ignore[assignment]
     # The Spark Connect server, sc://host:port.
     remote: str | None = None
     warehouse: str | None = None
@@ -77,15 +85,21 @@ class DeltaMaintCredentials(SparkCredentials):
         elif self.method == ConnectionMethod.CONNECT:
             # The parent wants a host; ours is in `remote`.
             self.host = "connect"
-        elif self.host is None:
+        elif self.host is None and not self._is_thrift:
             raise DbtRuntimeError(
                 f"method {self.method.value} needs `host`: name the Spark server, or use "
                 "`method: session` to run Spark inside dbt."
             )
-        # The parent knows no catalogs and insists on ANSI off; both are ours to decide.
+        if self.port is None:
+            self.port = THRIFT_PORT if self._is_thrift else WEB_PORT
+        # The parent knows no catalogs, insists on ANSI off and wants PyHive for Thrift; all of that is
+        # ours to decide.
+        method: Any = self.method
         self.database = None
+        if self._is_thrift:
+            self.method = ConnectionMethod.CONNECT  # type: ignore[assignment]
         super().__post_init__()
-        self.database = database
+        self.method, self.database = method, database
         if "spark.sql.ansi.enabled" in given:
             self.server_side_parameters["spark.sql.ansi.enabled"] = _spark_text(
                 given["spark.sql.ansi.enabled"]
@@ -103,11 +117,17 @@ class DeltaMaintCredentials(SparkCredentials):
     def unique_field(self) -> str:
         if self.method == ConnectionMethod.CONNECT:
             return f"connect:{self.connect_settings().shown}"
+        if self._is_thrift:
+            return self.thrift_settings().shown
         return f"{self.method.value}:{self.warehouse if self.host == 'session' else self.host}"
 
     @property
     def _is_connect(self) -> bool:
         return bool(self.method == ConnectionMethod.CONNECT)
+
+    @property
+    def _is_thrift(self) -> bool:
+        return bool(self.method == ConnectionMethod.THRIFT)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -118,10 +138,24 @@ class DeltaMaintCredentials(SparkCredentials):
             return ("method", "database", "schema", "master", "startup")
         if self.method == ConnectionMethod.CONNECT:
             return ("method", "database", "schema")
+        if self._is_thrift:
+            return ("method", "host", "port", "auth", "user", "database", "schema")
         return ("method", "host", "port", "database", "schema", "user", "cluster", "endpoint")
 
     def connect_settings(self) -> ConnectSettings:
         return resolve_connect_settings(self.remote, self.server_side_parameters)
+
+    def thrift_settings(self) -> ThriftSettings:
+        return resolve_thrift_settings(
+            host=self.host,
+            port=self.port or THRIFT_PORT,
+            auth=self.auth,
+            user=self.user,
+            password=self.password,
+            kerberos_service_name=self.kerberos_service_name,
+            use_ssl=self.use_ssl,
+            confs=self.server_side_parameters,
+        )
 
     def session_settings(self, project_root: Path) -> SessionSettings:
         return resolve_settings(
@@ -188,6 +222,8 @@ class DeltaMaintCredentials(SparkCredentials):
                 self.session_settings(Path.cwd())
             if self._is_connect:
                 self.connect_settings()
+            if self._is_thrift:
+                self.thrift_settings()
         except ProfileError as exc:
             raise DbtRuntimeError(str(exc)) from exc
 

@@ -23,12 +23,12 @@ from dbt.adapters.delta_maint.conversion import ConversionRun
 from dbt.adapters.delta_maint.core import sql_text
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError
 from dbt.adapters.delta_maint.core.statements import split_statements
-from dbt.adapters.delta_maint.credentials import DeltaMaintCredentials
+from dbt.adapters.delta_maint.credentials import ConnectionMethod, DeltaMaintCredentials
 from dbt.adapters.delta_maint.dbt_errors import told_to_dbt
 from dbt.adapters.delta_maint.environments.capabilities import Feature
 from dbt.adapters.delta_maint.model_config import DeltaMaintConfig
 from dbt.adapters.delta_maint.python_models import SessionPythonJob
-from dbt.adapters.delta_maint.seeds import column_type, seed_rows, seed_select
+from dbt.adapters.delta_maint.seeds import column_type, literal_seed_select, seed_rows, seed_select
 from dbt.adapters.delta_maint.writes_adapter import WritesAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
@@ -73,7 +73,7 @@ class DeltaMaintAdapter(WritesAdapter):
 
     @property
     def _spark(self) -> Any:
-        """The Spark session of this thread's connection."""
+        """The Spark session of this thread's connection; None where there is only SQL."""
         return self.connections.get_thread_connection().handle.spark
 
     # -- connection ---------------------------------------------------------------------------
@@ -95,7 +95,12 @@ class DeltaMaintAdapter(WritesAdapter):
 
     @available.parse(lambda *a, **k: [])
     def get_column_schema_from_query(self, sql: str) -> list[DeltaMaintColumn]:
-        return super().get_column_schema_from_query(self._run_all_but_last(sql))
+        last = self._run_all_but_last(sql)
+        if self._credentials.method != ConnectionMethod.THRIFT:
+            return super().get_column_schema_from_query(last)
+        # The protocol says decimal, and not which: DESCRIBE does, without running the query.
+        _, described = self.execute(f"describe query {last}", fetch=True)
+        return [self.Column.create(row["col_name"], row["data_type"]) for row in described.rows]
 
     def _run_all_but_last(self, sql: str) -> str:
         *before, last = split_statements(sql) or [sql]
@@ -216,6 +221,9 @@ class DeltaMaintAdapter(WritesAdapter):
             self._credentials.capabilities.require(Feature.SEEDS)
         try:
             names, rows = seed_rows(agate_table)
+            if self._spark is None:
+                sql = self.connections.get_thread_connection().handle.sql
+                return literal_seed_select(sql, names, rows, types, view_name=view_name)
             return seed_select(self._spark, names, rows, types, view_name=view_name)
         except DeltaMaintError as exc:
             raise DbtRuntimeError(str(exc)) from exc

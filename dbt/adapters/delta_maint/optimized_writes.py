@@ -15,16 +15,21 @@ from dbt.adapters.delta_maint.core.errors import ConfigError
 from dbt.adapters.delta_maint.core.statements import split_statements
 from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
 from dbt.adapters.delta_maint.core.write_outcome import WriteOutcome, outcome
+from dbt.adapters.delta_maint.environments.base import Handle
 from dbt.adapters.delta_maint.environments.capabilities import Feature
-from dbt.adapters.delta_maint.lake import write_settings
+from dbt.adapters.delta_maint.lake import sql_log, write_settings
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
+from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
 from dbt.adapters.delta_maint.lake.progress import told_progress
 from dbt.adapters.delta_maint.lake.recent_writes import added_files, read_commit
+from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
+from dbt.adapters.delta_maint.lake.sql_write_target import SqlWriteTarget
+from dbt.adapters.delta_maint.lake.sql_writer import SqlPreparation
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 from dbt.adapters.delta_maint.lake.writer import Preparation
 from dbt.adapters.delta_maint.policies.write import write_policy
-from dbt.adapters.delta_maint.response import DeltaMaintResponse
+from dbt.adapters.delta_maint.response import DeltaMaintResponse, enlarged
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
 
@@ -32,6 +37,9 @@ logger = AdapterLogger("DeltaMaint")
 
 # These strategies write the model's rows as they are; every other one is a MERGE of some kind.
 ROW_STRATEGIES = ("append", "insert_overwrite", "replace_where", "microbatch")
+_NOT_DELTA = (
+    "{name} is not a Delta table: run the model with --full-refresh, or set `optimized_write: off`."
+)
 
 
 @dataclass(frozen=True)
@@ -79,13 +87,13 @@ def plan(adapter: Any, request: WriteRequest) -> PlannedWrite | None:
         started = time.monotonic()
         handle = adapter.connections.get_thread_connection().handle
         handle.mark_thread()
-        header = _run_header(handle.spark, request)
+        header = _run_header(handle.sql, request)
 
         def tell(line: str) -> None:
             logger.info("planning {}: {}", request.relation.render(), line)
 
         with told_progress(handle.spark, handle.job_group, tell):
-            prepared = prepare(handle.spark, policy, request)
+            prepared = prepare(handle, policy, request)
         seconds = time.monotonic() - started
         logger.debug(
             "{}: {} ({}), planned in {:.2f} s",
@@ -95,7 +103,7 @@ def plan(adapter: Any, request: WriteRequest) -> PlannedWrite | None:
             seconds,
         )
         source = None
-        if prepared.frame is not None:
+        if prepared.has_rows:
             prepared.show_as(request.placed.identifier)
             source = request.placed
         return PlannedWrite(request.relation, source, prepared, seconds, has_run_header=header)
@@ -110,17 +118,23 @@ def policy_of(config: Any, credentials: Any) -> WritePolicy | None:
     return policy if capabilities.has(Feature.OPTIMIZED_WRITE) else None
 
 
-def prepare(spark: Any, policy: WritePolicy, request: WriteRequest) -> PreparedWrite:
+def prepare(handle: Handle, policy: WritePolicy, request: WriteRequest) -> PreparedWrite:
     """Counts, calibrates and places; nothing is written."""
-    target = _target(spark, request)
     mark = CommitMark(
         WRITE,
         version,
         invocation_id=str(get_invocation_id()),
         node=request.model.get("unique_id"),
     )
-    preparation = Preparation(spark, policy, target, mark)
-    if request.kind == "create" or request.kind in ROW_STRATEGIES:
+    is_rows = request.kind == "create" or request.kind in ROW_STRATEGIES
+    spark = handle.spark
+    if spark is None:
+        planned = SqlPreparation(handle.sql, policy, _sql_target(handle.sql, request), mark)
+        if is_rows:
+            return planned.rows(request.query, model=str(request.model["name"]))
+        return planned.merge(request.relation.render(), request.kind)
+    preparation = Preparation(spark, policy, _target(spark, request), mark)
+    if is_rows:
         return preparation.rows(_rows(spark, policy, request))
     table = spark.table(request.relation.render())
     columns = [(field.name, field.dataType.simpleString()) for field in table.schema.fields]
@@ -143,21 +157,22 @@ def run(adapter: Any, planned: PlannedWrite, sql: str) -> DeltaMaintResponse:
     ):
         response, _ = adapter.execute(statement)
     seconds = time.monotonic() - started + planned.prepare_seconds
-    told = session_response(handle.spark, relation, response)
+    spark = handle.spark
+    told = enlarged(response) if spark is None else session_response(spark, relation, response)
     try:
-        return _with_outcome(handle.spark, planned, told, seconds)
+        return _with_outcome(handle, planned, told, seconds)
     except Exception as exc:  # the rows are committed: a report must not fail their model
         logger.debug("{}: the commit could not be read: {}", relation.render(), exc)
         return told
 
 
 def _with_outcome(
-    spark: Any, planned: PlannedWrite, told: DeltaMaintResponse, seconds: float
+    handle: Handle, planned: PlannedWrite, told: DeltaMaintResponse, seconds: float
 ) -> DeltaMaintResponse:
     if told.table_version is None:
         return told
     relation = planned.relation
-    actions = read_commit(spark, location_of(spark, relation), told.table_version)
+    actions = _actions(handle, relation, told.table_version)
     if not actions:
         return told
     result = outcome(added_files(actions), target_bytes=planned.prepared.target_bytes)
@@ -166,6 +181,13 @@ def _with_outcome(
     way = planned.prepared.choice.way
     sentence = result.sentence(way=way.value, seconds=seconds) if way is not Way.PLAIN else None
     return told.with_part("optimized_write", numbers(planned.prepared, result), sentence=sentence)
+
+
+def _actions(handle: Handle, relation: BaseRelation, version: int) -> list[dict[str, Any]]:
+    if handle.spark is not None:
+        return read_commit(handle.spark, location_of(handle.spark, relation), version)
+    table = DeltaTable.find(handle.sql, relation.render())
+    return sql_log.read_commit(handle.sql, table.location, version)
 
 
 def _target(spark: Any, request: WriteRequest) -> WriteTarget:
@@ -179,10 +201,21 @@ def _target(spark: Any, request: WriteRequest) -> WriteTarget:
         return found or WriteTarget(request.partition_by)
     found = WriteTarget.existing(spark, name)
     if found is None:
-        raise ConfigError(
-            f"{name} is not a Delta table: run the model with --full-refresh, or set "
-            "`optimized_write: off`."
-        )
+        raise ConfigError(_NOT_DELTA.format(name=name))
+    return found
+
+
+def _sql_target(sql: SqlConnection, request: WriteRequest) -> SqlWriteTarget:
+    name = request.relation.render()
+    if request.kind == "create":
+        found = None
+        if request.existing is not None and request.existing.type == "table":
+            with contextlib.suppress(Exception):
+                found = SqlWriteTarget.asked(sql, name, partition_columns=request.partition_by)
+        return found or SqlWriteTarget(request.partition_by)
+    found = SqlWriteTarget.asked(sql, name)
+    if found is None:
+        raise ConfigError(_NOT_DELTA.format(name=name))
     return found
 
 
@@ -198,13 +231,13 @@ def _rows(spark: Any, policy: WritePolicy, request: WriteRequest) -> Any:
     return frame
 
 
-def _run_header(spark: Any, request: WriteRequest) -> bool:
+def _run_header(sql: SqlConnection, request: WriteRequest) -> bool:
     """A model's header prepares the session for its query, so it goes first, and once."""
     if request.kind != "create":
         return False
     header = request.config.get("sql_header")
     for statement in split_statements(header or ""):
-        spark.sql(statement)
+        sql.run(statement)
     return bool(header)
 
 

@@ -13,8 +13,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.errors import SeedValueError
+from dbt.adapters.delta_maint.core.literal_rows import batches, rows_query
 from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
 from dbt.adapters.delta_maint.lake.arrow_frame import frame_of_arrow
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql, SqlConnection
 
 if TYPE_CHECKING:
     import agate
@@ -58,16 +60,49 @@ def seed_select(
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
-    positions = [f"c{index}" for index in range(len(names))]
     table = pa.table(
         {
             position: pa.array(column, pa.string())
-            for position, column in zip(positions, columns, strict=True)
+            for position, column in zip(_positions(names), columns, strict=True)
         }
     )
-    frame = frame_of_arrow(spark, table)
-    frame.createOrReplaceTempView(view_name)
-    _refuse_values_that_do_not_fit(frame, names, positions, types)
+    frame_of_arrow(spark, table).createOrReplaceTempView(view_name)
+    return _typed(SessionSql(spark), names, types, view_name)
+
+
+def literal_seed_select(
+    sql: SqlConnection,
+    names: Sequence[str],
+    rows: Sequence[tuple[str | None, ...]],
+    types: Mapping[str, str],
+    *,
+    view_name: str,
+) -> str:
+    """The same where only SQL travels: a view for every batch of literals, and one over them all.
+
+    The table is still written by one statement: a seed that fails half-way leaves the table as it was.
+    """
+    positions = _positions(names)
+    queries = [rows_query(batch, positions) for batch in batches(rows)]
+    if len(queries) > 1:
+        views = [f"{view_name}_{number}" for number in range(len(queries))]
+        for view, query in zip(views, queries, strict=True):
+            sql.run(f"create or replace temporary view {identifier(view)} as {query}")
+        queries = [f"select * from {identifier(view)}" for view in views]
+    together = " union all ".join(queries)
+    sql.run(f"create or replace temporary view {identifier(view_name)} as {together}")
+    return _typed(sql, names, types, view_name)
+
+
+def _positions(names: Sequence[str]) -> list[str]:
+    return [f"c{index}" for index in range(len(names))]
+
+
+def _typed(
+    sql: SqlConnection, names: Sequence[str], types: Mapping[str, str], view_name: str
+) -> str:
+    positions = _positions(names)
+    _refuse_values_that_do_not_fit(sql, names, positions, types, view_name)
     casts = ", ".join(
         f"cast({position} as {types[name]}) as {identifier(name)}"
         for name, position in zip(names, positions, strict=True)
@@ -76,10 +111,12 @@ def seed_select(
 
 
 def _refuse_values_that_do_not_fit(
-    frame: Any, names: Sequence[str], positions: Sequence[str], types: Mapping[str, str]
+    sql: SqlConnection,
+    names: Sequence[str],
+    positions: Sequence[str],
+    types: Mapping[str, str],
+    view_name: str,
 ) -> None:
-    from pyspark.sql import functions as F
-
     checked = [
         (name, position)
         for name, position in zip(names, positions, strict=True)
@@ -87,14 +124,11 @@ def _refuse_values_that_do_not_fit(
     ]
     if not checked:
         return
-    offenders = frame.agg(
-        *(
-            F.expr(
-                f"min(case when try_cast({position} as {types[name]}) is null then {position} end)"
-            )
-            for name, position in checked
-        )
-    ).first()
+    wanted = ", ".join(
+        f"min(case when try_cast({position} as {types[name]}) is null then {position} end)"
+        for name, position in checked
+    )
+    (offenders,) = sql.rows(f"select {wanted} from {identifier(view_name)}")
     for (name, _), value in zip(checked, offenders, strict=True):
         if value is not None:
             raise SeedValueError(

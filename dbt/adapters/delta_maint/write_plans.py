@@ -37,7 +37,7 @@ def _plan_lines(adapter: Any, ref: Any, model: str) -> list[str]:
     )
     handle = adapter.connections.get_thread_connection().handle
     handle.mark_thread()
-    prepared = prepare(handle.spark, policy, request)
+    prepared = prepare(handle, policy, request)
     prepared.release(handle.spark)
     return describe(relation.render(), prepared)
 

@@ -293,7 +293,11 @@ class WritesAdapter(RelationsAdapter):
 
     def _settings_of(self, relation: BaseRelation) -> TableSettings:
         _, table = self.execute(f"describe detail {relation}", fetch=True)
-        return observed_settings(table.rows[0])
+        if self._spark is not None:
+            return observed_settings(table.rows[0])
+        # Maps come without their quotes escaped: a constraint says "x" in one.
+        _, shown = self.execute(f"show tblproperties {relation}", fetch=True)
+        return observed_settings(table.rows[0], properties={row[0]: row[1] for row in shown.rows})
 
     @available.parse_none
     def explain_duplicates(self, source: BaseRelation, unique_key: Any) -> None:

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.portable
 
 
 @pytest.fixture
-def convert(spark: Any) -> Any:
+def convert(sql: Any) -> Any:
     def run(*, allowed_roots: tuple[str, ...] = (), **request: Any) -> ConversionPlan:
         converter = NativeConverter(
-            lambda sql: [tuple(row) for row in spark.sql(sql).collect()],
+            sql.answer,
             reason=SERVER,
             delta=SERVER,
             allowed_roots=allowed_roots,
@@ -36,8 +36,8 @@ def convert(spark: Any) -> Any:
     return run
 
 
-def rows(spark: Any, source: str) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row) for row in spark.sql(f"select * from {source}").collect()), key=repr)
+def rows(sql: Any, source: str) -> list[tuple[Any, ...]]:
+    return sorted(sql.answer(f"select * from {source}"), key=repr)
 
 
 def test_a_dry_run_shows_files_columns_and_inferred_partitions(
@@ -53,38 +53,36 @@ def test_a_dry_run_shows_files_columns_and_inferred_partitions(
     assert everything(tmp_path) == before
 
 
-def test_partition_values_come_through_as_they_are(
-    spark: Any, convert: Any, tmp_path: Path
-) -> None:
+def test_partition_values_come_through_as_they_are(sql: Any, convert: Any, tmp_path: Path) -> None:
     texts, times = tmp_path / "te xt", tmp_path / "times"
     by_value(texts, "k", ["a b", "c%252Fd", "x%2Fy", "007"])
     by_value(times, "t", ["2024-01-01 00%3A00%3A00", "2024-06-01 12%3A30%3A00.5"])
     plan = convert(path=texts)
     assert (plan.outcome, plan.files, plan.rows, plan.version) == ("converted", 4, 12, 0)
-    assert {k for _, k in rows(spark, f"delta.`{texts}`")} == {"a b", "c%2Fd", "x/y", "007"}
+    assert {k for _, k in rows(sql, f"delta.`{texts}`")} == {"a b", "c%2Fd", "x/y", "007"}
     assert convert(path=texts).outcome == "already_delta"
     convert(path=times)
-    found = {t for _, t in rows(spark, f"delta.`{times}`")}
+    found = {t for _, t in rows(sql, f"delta.`{times}`")}
     assert dt.datetime(2024, 6, 1, 12, 30, 0, 500_000) in found
 
 
-def test_a_table_and_its_entry_become_delta(spark: Any, convert: Any, tmp_path: Path) -> None:
-    spark.sql("create schema if not exists plain_sql")
+def test_a_table_and_its_entry_become_delta(sql: Any, convert: Any, tmp_path: Path) -> None:
+    sql.run("create schema if not exists plain_sql")
     try:
         root = tmp_path / "a%20b"
         put(root / "k=1" / "a.parquet", {"id": ids()})
         for name in ("one", "two"):
-            spark.sql(
+            sql.run(
                 f"create table plain_sql.{name} (id bigint, k int) using parquet partitioned by (k) "
                 f"location '{root}'"
             )
-            spark.sql(f"msck repair table plain_sql.{name}")
+            sql.run(f"msck repair table plain_sql.{name}")
         assert convert(table=(None, "plain_sql", "one")).rows == 3
         assert convert(table=(None, "plain_sql", "two")).outcome == "catalog_repaired"
         assert convert(table=(None, "plain_sql", "two")).outcome == "already_delta"
-        assert rows(spark, "plain_sql.two") == [(0, 1), (1, 1), (2, 1)]
+        assert rows(sql, "plain_sql.two") == [(0, 1), (1, 1), (2, 1)]
     finally:
-        spark.sql("drop schema plain_sql cascade")
+        sql.run("drop schema plain_sql cascade")
 
 
 @pytest.mark.parametrize(
@@ -125,12 +123,12 @@ def test_files_without_rows_are_told_of(convert: Any, tmp_path: Path) -> None:
 
 
 def test_types_that_only_delta_merges_are_left_to_it(
-    spark: Any, convert: Any, tmp_path: Path
+    sql: Any, convert: Any, tmp_path: Path
 ) -> None:
     put(tmp_path / "a.parquet", {"v": pa.array([1], pa.int16())})
     put(tmp_path / "b.parquet", {"v": pa.array([70_000], pa.int32())})
     assert convert(path=tmp_path).outcome == "converted"
-    assert rows(spark, f"delta.`{tmp_path}`") == [(1,), (70_000,)]
+    assert rows(sql, f"delta.`{tmp_path}`") == [(1,), (70_000,)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,14 @@ class Cursor(ABC):
 
 
 class Handle(ABC):
-    """One dbt connection."""
+    """One dbt connection; `spark` is its session, classic or remote, or None where there is only SQL."""
+
+    spark: Any
+
+    @property
+    @abstractmethod
+    def sql(self) -> SqlConnection:
+        """The same connection for whoever needs SQL and settings, and no cursor."""
 
     @abstractmethod
     def cursor(self) -> Cursor: ...

@@ -99,6 +99,18 @@ _CONNECT = {
     Feature.FOOTER_CONVERSION: Support(_NEEDS_SESSION, is_there=False),
     Feature.NATIVE_CONVERSION: Support("yes"),
 }
+_ONLY_SQL = "only SQL travels to the server"
+_THRIFT = {
+    Feature.MODELS: Support("yes"),
+    Feature.SEEDS: Support("as literals, in batches"),
+    Feature.PYTHON_MODELS: Support(_ONLY_SQL, is_there=False),
+    Feature.DRIVER: Support("by SQL statements instead", is_there=False),
+    Feature.ISOLATION: Support("a session each, on the server"),
+    Feature.OPTIMIZED_WRITE: Support("yes, by SQL text, from plans as EXPLAIN shows them"),
+    Feature.COMPACTION: Support("yes, by OPTIMIZE"),
+    Feature.FOOTER_CONVERSION: Support(_NEEDS_SESSION, is_there=False),
+    Feature.NATIVE_CONVERSION: Support("yes"),
+}
 # Through dbt-spark's own connections; no test has seen such a server.
 _SERVER = {
     Feature.MODELS: Support("untested"),
@@ -115,7 +127,7 @@ _SERVER = {
 CAPABILITIES: dict[str, Capabilities] = {
     "session": Capabilities("session", _SESSION),
     "connect": Capabilities("connect", _CONNECT),
-    "thrift": Capabilities("thrift", _SERVER),
+    "thrift": Capabilities("thrift", _THRIFT),
     "http": Capabilities("http", _SERVER),
     "odbc": Capabilities("odbc", _SERVER),
 }

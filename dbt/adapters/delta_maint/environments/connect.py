@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError, ProfileError, SparkStartError
 from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
 from dbt.adapters.delta_maint.environments.connect_settings import ConnectSettings
 from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
 if TYPE_CHECKING:
     from dbt.adapters.delta_maint.environments.connect_client import ConnectSession
     from dbt.adapters.delta_maint.environments.connect_cursor import ConnectCursor
-    from dbt.adapters.delta_maint.environments.connect_loss import LostStatement
+    from dbt.adapters.delta_maint.environments.lost_statements import LostStatement
+    from dbt.adapters.delta_maint.lake.statement_mark import Rows
 
 OURS = {
     "spark.sql.ansi.enabled": "false",
@@ -54,6 +57,10 @@ class ConnectHandle(Handle):
         if self._session is None:
             raise DeltaMaintError("This connection is closed.")
         return self._session
+
+    @property
+    def sql(self) -> SessionSql:
+        return SessionSql(self.spark)
 
     def cursor(self) -> ConnectCursor:
         from dbt.adapters.delta_maint.environments.connect_cursor import ConnectCursor
@@ -111,11 +118,22 @@ class ConnectHandle(Handle):
 
     def _after_loss(self, lost: LostStatement) -> int | None:
         """The version that the lost statement committed; None when it may be sent again; else an error."""
-        from dbt.adapters.delta_maint.environments.connect_loss import settle
+        from dbt.adapters.delta_maint.environments.connect_client import has_no_session
+        from dbt.adapters.delta_maint.environments.lost_statements import LossOn, settle
 
         if self._cancelled:
             raise DeltaMaintError("This connection was cancelled.") from lost.error
-        return settle(lost, self.spark, self._environment, give_up=self._give_up)
+        session = self.spark
+        session.interrupt()
+        loss = LossOn(
+            server=f"Spark Connect server at {self._environment.settings.shown}",
+            survives=lambda: not has_no_session(lost.error) and session.answers(),
+            is_over=session.wait_until_idle,
+            give_up=self._give_up,
+            judge=self._environment.judge,
+            tell=self._environment.tell,
+        )
+        return settle(lost, loss)
 
 
 class ConnectEnvironment(Environment):
@@ -147,6 +165,14 @@ class ConnectEnvironment(Environment):
         with self._lock:
             self._sessions = [old for old in self._sessions if not old.is_stopped] + [session]
         return session
+
+    @contextmanager
+    def judge(self) -> Iterator[Rows]:
+        session = self.new_session(is_in_haste=True)
+        try:
+            yield lambda sql: session.sql(sql).collect()
+        finally:
+            session.release()
 
     def inspect(self) -> list[Verdict]:
         found = [

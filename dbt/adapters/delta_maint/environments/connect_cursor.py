@@ -16,8 +16,9 @@ from dbt.adapters.delta_maint.core.errors import ConnectionLostError
 from dbt.adapters.delta_maint.core.written_table import only_reads, written_table
 from dbt.adapters.delta_maint.environments.base import Cursor
 from dbt.adapters.delta_maint.environments.connect_client import ConnectSession, is_lost
-from dbt.adapters.delta_maint.environments.connect_loss import LostStatement
+from dbt.adapters.delta_maint.environments.lost_statements import LostStatement
 from dbt.adapters.delta_maint.lake.last_commit import forget_last_commit, last_committed_version
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 from dbt.adapters.delta_maint.lake.statement_mark import StatementMark
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ConnectCursor(Cursor):
         mark: StatementMark | None = None
         try:
             forget_last_commit(spark)
-            mark = StatementMark.put_on(spark, table) if table else None
+            mark = StatementMark.put_on(SessionSql(spark), table) if table else None
             self._take(_run(spark, text, bindings))
             self._committed_version = last_committed_version(spark)
             return True
@@ -73,7 +74,7 @@ class ConnectCursor(Cursor):
             return self._committed_version is not None
         finally:
             if mark is not None and not self._is_gone():
-                mark.take_off(spark)
+                mark.take_off(SessionSql(spark))
 
     def run_to_end(self) -> None:
         if self._frame is None or not self._frame.columns or self._is_command:

@@ -39,6 +39,7 @@ from dbt.adapters.delta_maint.environments.session_cursor import SessionCursor
 from dbt.adapters.delta_maint.environments.session_settings import SessionSettings, prepare_folders
 from dbt.adapters.delta_maint.environments.spark_process import start_gateway
 from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
+from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +73,10 @@ class SessionHandle(Handle):
         self._work = "dbt"
         self._cancelled = False
         self._closed = threading.Event()
+
+    @property
+    def sql(self) -> SessionSql:
+        return SessionSql(self.spark)
 
     def cursor(self) -> SessionCursor:
         return SessionCursor(self.spark, self.mark_thread, self._after_commit)

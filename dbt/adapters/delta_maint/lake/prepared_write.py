@@ -32,6 +32,10 @@ class PreparedWrite:
     staged: DataFrame | None = None
     view: str | None = None
 
+    @property
+    def has_rows(self) -> bool:
+        return self.frame is not None
+
     def show_as(self, view: str) -> None:
         """Makes the placed rows readable by SQL, in this session only."""
         assert self.frame is not None

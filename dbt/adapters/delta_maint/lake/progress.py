@@ -23,7 +23,7 @@ def told_progress(
     then_every: float = THEN_EVERY_SECONDS,
 ) -> Iterator[None]:
     """Calls `tell` with the tasks done by the jobs of a group. A short write says nothing."""
-    watched = _Remote(spark) if not has_driver(spark) else None
+    watched = _Remote(spark) if spark is not None and not has_driver(spark) else None
     if group is None and watched is None:
         yield
         return

@@ -41,8 +41,8 @@ class SqlConnection(SqlRunner, Protocol):
 class SessionSql:
     """Runs in a Spark session, classic or remote; rows travel as Arrow batches, not one by one."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._session = spark
+    def __init__(self, spark: Any) -> None:
+        self._session: SparkSession = spark
 
     @property
     def spark(self) -> SparkSession:

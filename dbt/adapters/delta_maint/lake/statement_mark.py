@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark, read_mark
+from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
 
 STATEMENT = "statement"
 LOOK_BACK = 50
@@ -30,24 +31,20 @@ class StatementMark:
     before: str | None
 
     @classmethod
-    def put_on(cls, spark: Any, table: str) -> StatementMark:
-        before = spark.conf.get(CONF, None)
+    def put_on(cls, sql: SqlConnection, table: str) -> StatementMark:
+        before = sql.conf(CONF)
         mark = read_mark(before)
         if before and mark is None:
             return cls(table, None, before)
         number = uuid.uuid4().hex
         mark = mark or CommitMark(WRITE, "")
         text = replace(mark, details={**mark.details, STATEMENT: number}).text()
-        spark.conf.set(CONF, text)
+        sql.set_conf(CONF, text)
         return cls(table, number, before)
 
-    def take_off(self, spark: Any) -> None:
-        if self.number is None:
-            return
-        if self.before is None:
-            spark.conf.unset(CONF)
-        else:
-            spark.conf.set(CONF, self.before)
+    def take_off(self, sql: SqlConnection) -> None:
+        if self.number is not None:
+            sql.set_conf(CONF, self.before)
 
     def committed_version(self, rows: Rows) -> int | None:
         """The version the statement committed; None when no commit carries its number."""

@@ -78,12 +78,12 @@ class WriteTarget:
     def is_read_by(self, frame: DataFrame) -> bool:
         return self.location is not None and reads_table(frame, self.location)
 
-    def past_writes(self, spark: SparkSession) -> list[PastWrite]:
+    def past_writes(self, spark: Any) -> list[PastWrite]:
         return recent_writes(spark, self.location) if self.location else []
 
     def calibrate(
         self,
-        spark: SparkSession,
+        spark: Any,
         past: Sequence[PastWrite],
         *,
         fingerprint: str,
@@ -102,7 +102,7 @@ class WriteTarget:
             live_files=live, past_writes=past, fingerprint=fingerprint, target_bytes=target_bytes
         )
 
-    def _generation(self, spark: SparkSession, name: str) -> str | None:
+    def _generation(self, spark: Any, name: str) -> str | None:
         if self.location is None:
             return None
         fields: list[dict[str, Any]] = json.loads(self._read(spark, self.location).schema_json)[
@@ -114,7 +114,7 @@ class WriteTarget:
                 return None if found is None else str(found)
         return None
 
-    def _read(self, spark: SparkSession, location: str) -> Snapshot:
+    def _read(self, spark: Any, location: str) -> Snapshot:
         if self._snapshot is None:
             self._snapshot = read_snapshot(SessionSql(spark), location)
         return self._snapshot

@@ -7,16 +7,12 @@ looked at when the statement has ended, and nothing is sent again before.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.errors import ConnectionLostError, DeltaMaintError
-from dbt.adapters.delta_maint.environments.connect_client import ConnectSession, has_no_session
 from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
-from dbt.adapters.delta_maint.lake.statement_mark import StatementMark
-
-if TYPE_CHECKING:
-    from dbt.adapters.delta_maint.environments.connect import ConnectEnvironment
+from dbt.adapters.delta_maint.lake.statement_mark import Rows, StatementMark
 
 
 @dataclass(frozen=True)
@@ -27,39 +23,45 @@ class LostStatement:
     error: BaseException
 
 
-def settle(
-    lost: LostStatement,
-    session: ConnectSession,
-    environment: ConnectEnvironment,
-    *,
-    give_up: Callable[[], None],
-) -> int | None:
+@dataclass(frozen=True)
+class LossOn:
+    """The session on which a statement was lost, and how its server is asked afterwards.
+
+    `survives` says whether the session is still there, `is_over` whether all that it ran has ended;
+    `give_up` leaves it. `judge` is another connection: it answers a statement with rows.
+    """
+
+    server: str
+    survives: Callable[[], bool]
+    is_over: Callable[[], bool]
+    give_up: Callable[[], None]
+    judge: Callable[[], AbstractContextManager[Rows]]
+    tell: Callable[[str], None]
+
+
+def settle(lost: LostStatement, on: LossOn) -> int | None:
     """The version it committed; None when it may be sent again; else an error that says what is known."""
-    where = environment.settings.shown
-    session.interrupt()
-    try:
-        judge = environment.new_session(is_in_haste=True)
-    except DeltaMaintError as exc:
-        give_up()
-        raise ConnectionLostError(
-            f"The Spark Connect server at {where} was lost while a statement ran, and does not "
-            f"answer: {_unknown(lost)}"
-        ) from exc
-    try:
-        is_here = not has_no_session(lost.error) and session.answers()
-        is_over = is_here and session.wait_until_idle()
+    with ExitStack() as stack:
+        try:
+            rows = stack.enter_context(on.judge())
+        except DeltaMaintError as exc:
+            on.give_up()
+            raise ConnectionLostError(
+                f"The {on.server} was lost while a statement ran, and does not answer: "
+                f"{_unknown(lost)}"
+            ) from exc
+        is_here = on.survives()
+        is_over = is_here and on.is_over()
         if not is_here:
-            give_up()
+            on.give_up()
         what = "connection to" if is_here else "session on"
-        begun = f"The {what} the Spark Connect server at {where} was lost while a statement ran"
+        begun = f"The {what} the {on.server} was lost while a statement ran"
         if lost.mark is None or lost.mark.number is None:
             raise ConnectionLostError(f"{begun}: {_unmarked(lost)}") from lost.error
-        version, is_known = _committed(lost, lost.mark, judge)
-    finally:
-        judge.release()
+        version, is_known = _committed(lost, lost.mark, rows)
     table = lost.mark.table
     if version is None and is_over and isinstance(lost.error, ConnectionLostError):
-        environment.tell(
+        on.tell(
             f"{begun}, before the server had begun it: no commit of {table} carries its number, "
             "so it is sent again."
         )
@@ -78,20 +80,12 @@ def settle(
             f"{begun}: its commit stands as version {version} of {table}, and was not repeated; "
             "what would have come after it has not run. Run dbt again."
         ) from lost.error
-    environment.tell(
-        f"{begun}: its commit stands as version {version} of {table}, and is not repeated."
-    )
+    on.tell(f"{begun}: its commit stands as version {version} of {table}, and is not repeated.")
     return version
 
 
-def _committed(
-    lost: LostStatement, mark: StatementMark, judge: ConnectSession
-) -> tuple[int | None, bool]:
+def _committed(lost: LostStatement, mark: StatementMark, rows: Rows) -> tuple[int | None, bool]:
     """The version, and whether there is a table to ask."""
-
-    def rows(sql: str) -> Any:
-        return judge.sql(sql).collect()
-
     try:
         return mark.committed_version(rows), True
     except Exception as exc:
