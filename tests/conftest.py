@@ -45,13 +45,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _runs_on(method: str, item: pytest.Item) -> bool:
     marks = list(item.iter_markers("portable"))
-    only_on = {name for mark in marks for name in mark.kwargs.get("only_on", ())}
-    if only_on or method == "session":
-        return method in only_on or not only_on
+    # The mark nearest to the test comes first.
+    named = [mark for mark in marks if "only_on" in mark.kwargs]
+    if named:
+        return method in named[0].kwargs["only_on"] and _is_wanted(named[:1])
+    if method == "session":
+        return True
     lacking = {name for mark in marks for name in mark.kwargs.get("not_on", ())}
+    return bool(marks) and method not in lacking and _is_wanted(marks)
+
+
+def _is_wanted(marks: list[pytest.Mark]) -> bool:
     needs_all = all(mark.kwargs.get("in_all") for mark in marks)
-    is_wanted = not needs_all or bool(os.environ.get("DELTA_MAINT_TEST_ALL"))
-    return bool(marks) and method not in lacking and is_wanted
+    return not needs_all or bool(os.environ.get("DELTA_MAINT_TEST_ALL"))
 
 
 @pytest.fixture(scope="session")

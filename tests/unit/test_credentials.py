@@ -59,7 +59,6 @@ def test_a_bad_profile_is_refused_with_the_sentence_that_helps(
 
 
 def test_keys_of_the_session_are_refused_for_a_server() -> None:
-    pytest.importorskip("pyhive")
     with pytest.raises(DbtRuntimeError, match="the server decides"):
         credentials(method="thrift", host="h", warehouse="x")
 

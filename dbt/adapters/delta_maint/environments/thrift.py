@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.delta_maint.core.errors import (
     ConnectionLostError,
     DeltaMaintError,
+    ProfileError,
     SparkStartError,
 )
 from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
 from dbt.adapters.delta_maint.environments.thrift_settings import ThriftSettings
-from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
+from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
 
 if TYPE_CHECKING:
@@ -63,6 +64,15 @@ class ThriftHandle(Handle):
     @property
     def sql(self) -> SqlConnection:
         return self._sql
+
+    @property
+    def session(self) -> ThriftSession:
+        return self._checked()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the server runs something for this connection, or for one made from it."""
+        return any(session.is_busy for session in self._all_sessions())
 
     def cursor(self) -> ThriftCursor:
         from dbt.adapters.delta_maint.environments.thrift_cursor import ThriftCursor
@@ -107,10 +117,13 @@ class ThriftHandle(Handle):
         self._children = [old for old in self._children if not old.is_closed] + [child]
         return child
 
+    def _all_sessions(self) -> list[ThriftSession]:
+        own = [] if self._session is None else [self._session]
+        return [session for session in (*own, *self._children) if not session.is_closed]
+
     def _interrupt(self) -> None:
-        for session in (self._session, *self._children):
-            if session is not None and not session.is_closed:
-                session.interrupt()
+        for session in self._all_sessions():
+            session.interrupt()
 
     def _keep_interrupting(self) -> None:
         """A statement that was on its way to the server when it was told to stop begins after that."""
@@ -198,8 +211,14 @@ class ThriftEnvironment(Environment):
         except DeltaMaintError:
             raise
         except Exception as exc:
+            sentence = telling_sentence(exc)
+            if (error_class(sentence) or "").startswith("CANNOT_MODIFY"):
+                raise ProfileError(
+                    "A conf of server_side_parameters cannot be set in a session of a Spark Thrift "
+                    f"server ({sentence.splitlines()[0]}): set it where the server is started."
+                ) from exc
             raise SparkStartError(
-                f"The Spark Thrift server at {shown} refused: {telling_sentence(exc)}"
+                f"The Spark Thrift server at {shown} refused: {sentence}"
             ) from exc
         with self._lock:
             self._sessions = [old for old in self._sessions if not old.is_closed] + [session]

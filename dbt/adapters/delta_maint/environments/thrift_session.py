@@ -69,7 +69,7 @@ class ThriftSession:
                     password=settings.password,
                     configuration={},
                 )
-                self._session = answer.sessionHandle
+                self.server_handle = answer.sessionHandle
                 for key, value in settings.confs.items():
                     self.set_conf(key, value)
             except BaseException:
@@ -95,7 +95,7 @@ class ThriftSession:
     def _execute(self, sql: str, *, is_async: bool) -> Any:
         answer = self._call(
             "ExecuteStatement",
-            sessionHandle=self._session,
+            sessionHandle=self.server_handle,
             statement=sql,
             runAsync=is_async,
             queryTimeout=self._query_timeout,
@@ -193,16 +193,19 @@ class ThriftSession:
 
     def interrupt(self) -> None:
         """Over a connection of its own: this one may be waiting for an answer, or be gone."""
-        with contextlib.suppress(Exception), self._beside() as calls:
-            for operation in self._operations():
+        operations = self._operations()
+        if not operations:
+            return
+        with contextlib.suppress(Exception), self.beside() as calls:
+            for operation in operations:
                 with contextlib.suppress(ServerError):
                     calls.call("CancelOperation", operationHandle=operation)
 
     def end_from_beside(self) -> None:
         """Ends a session whose connection is lost, and all that it ran: until then a commit may still come."""
-        with contextlib.suppress(OSError, TTransportException), self._beside() as calls:
+        with contextlib.suppress(OSError, TTransportException), self.beside() as calls:
             with contextlib.suppress(ServerError):
-                calls.call("CloseSession", sessionHandle=self._session)
+                calls.call("CloseSession", sessionHandle=self.server_handle)
             # The server does not wait for the threads that it interrupts.
             time.sleep(SETTLING_SECONDS)
 
@@ -212,7 +215,7 @@ class ThriftSession:
             return
         self._is_closed = True
         with contextlib.suppress(Exception):
-            self._calls.call("CloseSession", sessionHandle=self._session)
+            self._calls.call("CloseSession", sessionHandle=self.server_handle)
         self._calls.close()
 
     def give_up(self) -> None:
@@ -223,12 +226,16 @@ class ThriftSession:
     def is_closed(self) -> bool:
         return self._is_closed
 
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._running)
+
     def _operations(self) -> list[Any]:
         with self._lock:
             return [operation.handle for operation in self._running]
 
     @contextlib.contextmanager
-    def _beside(self) -> Iterator[HiveCalls]:
+    def beside(self) -> Iterator[HiveCalls]:
         calls = HiveCalls(open_transport(self.settings))
         try:
             yield calls

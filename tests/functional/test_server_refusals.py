@@ -1,4 +1,4 @@
-"""What Spark Connect does another way, or not at all: told before anything is touched."""
+"""What a Spark server does another way, or not at all: told before anything is touched."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from tests.functional.convert.source_folders import by_value, ids, put
 
-pytestmark = pytest.mark.portable(only_on=["connect"])
+pytestmark = pytest.mark.portable(only_on=["connect", "thrift"])
 
 GROWING = "select id, cast(id % 2 as int) as p from range(0, 40, 1, 4)"
 ARROW = "{'policy': 'eager', 'rewrite': 'arrow', 'on_error': 'fail'}"
 AUTO = "{'policy': 'eager', 'rewrite': 'auto'}"
 PLACED = "partition_by='p', optimized_write='exact', target_file_size='1mb'"
+PYTHON = """
+def model(dbt, spark):
+    return spark.range(3)
+"""
+WITHOUT_ARROW = {
+    "connect": "this connection has no Java virtual machine",
+    "thrift": "this connection knows only SQL",
+}
 
 
 class TestOtherWays:
@@ -27,6 +35,8 @@ class TestOtherWays:
             "by_arrow.sql": table.format(f"auto_compact={ARROW}"),
             "by_either.sql": table.format(f"auto_compact={AUTO}"),
             "placed.sql": table.format(PLACED),
+            "by_chance.sql": table.format(PLACED) + " where rand() >= 0",
+            "in_python.py": PYTHON,
         }
 
     def operation(self, name: str, *, expect_pass: bool = True, **keys: Any) -> str:
@@ -58,12 +68,14 @@ class TestOtherWays:
         assert "use `method: session`" in output
         assert not (tmp_path / "one" / "_delta_log").exists()
 
-    def test_arrow_is_refused_and_auto_says_why_it_takes_optimize(self, project: Any) -> None:
+    def test_arrow_is_refused_and_auto_says_why_it_takes_optimize(
+        self, project: Any, method: str
+    ) -> None:
         _, output = run_dbt_and_capture(["run", "--select", "by_arrow"], expect_pass=False)
         assert "cannot be rewritten by Arrow" in output
         _, output = run_dbt_and_capture(["run", "--select", "by_either"])
         assert "compacted 4 -> 1 files" in output
-        assert "rewritten by OPTIMIZE: this connection has no Java virtual machine" in output
+        assert f"rewritten by OPTIMIZE: {WITHOUT_ARROW[method]}" in output
 
     def test_an_exact_write_says_where_its_plan_came_from(self, project: Any) -> None:
         (result,) = run_dbt(["run", "--select", "placed"]).results
@@ -71,3 +83,21 @@ class TestOtherWays:
         assert told["mode"] == "exact"
         assert "EXPLAIN" in told["reason"]
         assert told["files"] == 2
+
+    def test_rows_that_depend_on_chance_are_not_counted_where_nobody_can_keep_them(
+        self, project: Any, method: str
+    ) -> None:
+        (result,) = run_dbt(["run", "--select", "by_chance"]).results
+        told = result.adapter_response["optimized_write"]
+        assert told["files"] == 2
+        if method == "thrift":
+            assert told["mode"] == "rebalance"
+            assert "SQL alone cannot keep its rows" in told["reason"]
+        else:
+            assert told["mode"] == "exact"
+
+    @pytest.mark.portable(only_on=["thrift"])
+    def test_a_python_model_names_the_methods_that_run_it(self, project: Any) -> None:
+        _, output = run_dbt_and_capture(["run", "--select", "in_python"], expect_pass=False)
+        assert "Python models: method thrift cannot do this" in output
+        assert "use `method: session`, or `method: connect`" in output
