@@ -56,6 +56,7 @@ class ThriftHandle(Handle):
         self._environment = environment
         self._session: ThriftSession | None = environment.new_session()
         self._children: list[ThriftSession] = []
+        self._last_cursor: ThriftCursor | None = None
         self._is_lost = False
         self._cancelled = False
         self._closed = threading.Event()
@@ -77,7 +78,13 @@ class ThriftHandle(Handle):
     def cursor(self) -> ThriftCursor:
         from dbt.adapters.delta_maint.environments.thrift_cursor import ThriftCursor
 
-        return ThriftCursor(self._sql, self._after_loss, lambda: self._is_lost or self._cancelled)
+        # dbt never closes a cursor: the one before is done when another is asked for.
+        if self._last_cursor is not None:
+            self._last_cursor.let_go()
+        self._last_cursor = ThriftCursor(
+            self._sql, self._after_loss, lambda: self._is_lost or self._cancelled
+        )
+        return self._last_cursor
 
     def describe_work(self, name: str) -> None:
         """A node that comes after a loss gets a new session; the one it happened to has failed."""

@@ -37,6 +37,7 @@ class ThriftCursor(Cursor):
         self._answer: ThriftAnswer | None = None
         self._rows: Iterator[tuple[Any, ...]] | None = None
         self._is_command = False
+        self._affected: int | None = None
         self._committed_version: int | None = None
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
@@ -77,8 +78,14 @@ class ThriftCursor(Cursor):
         return int(found)
 
     def run_to_end(self) -> None:
-        """The server has executed the statement whole before it answered."""
-        if self._answer is not None and not self._is_command:
+        """The server has executed the statement whole before it answered; what it found it may forget."""
+        if self._is_command:
+            _ = self.rows_affected
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Rows that are still on the server are fetched no more."""
+        if self._answer is not None:
             self._answer.close()
 
     @property
@@ -106,8 +113,8 @@ class ThriftCursor(Cursor):
     @property
     def rows_affected(self) -> int | None:
         """UPDATE, DELETE and MERGE answer with one row that counts; other statements do not."""
-        if self._answer is None or not self._is_command:
-            return None
+        if self._answer is None or not self._is_command or self._answer.is_ended:
+            return self._affected
         with self._reading():
             names = [column.name for column in self._answer.columns]
             if _AFFECTED not in names:
@@ -115,17 +122,18 @@ class ThriftCursor(Cursor):
             rows = list(self._stream())
         self._rows = iter(rows)
         count = rows[0][names.index(_AFFECTED)] if rows else None
-        return None if count is None else int(count)
+        self._affected = None if count is None else int(count)
+        return self._affected
 
     @property
     def committed_version(self) -> int | None:
         return self._committed_version
 
     def close(self) -> None:
-        if self._answer is not None:
-            self._answer.close()
+        self.let_go()
         self._answer = None
         self._rows = None
+        self._affected = None
         self._committed_version = None
 
     def _stream(self) -> Iterator[tuple[Any, ...]]:

@@ -166,13 +166,14 @@ class ThriftSession:
         answer = self._call("GetResultSetMetadata", operationHandle=operation)
         return [ThriftColumn.of(column) for column in answer.schema.columns]
 
-    def _fetched(
-        self, operation: Any, columns: list[ThriftColumn], at_once: int = ROWS_AT_ONCE
-    ) -> Iterator[list[Row]]:
+    def _fetched(self, operation: Any, columns: list[ThriftColumn]) -> Iterator[list[Row]]:
         zone = self.conf(ZONE) if any(column.is_timestamp for column in columns) else None
         while True:
             answer = self._call(
-                "FetchResults", operationHandle=operation, orientation=NEXT_ROWS, maxRows=at_once
+                "FetchResults",
+                operationHandle=operation,
+                orientation=NEXT_ROWS,
+                maxRows=ROWS_AT_ONCE,
             )
             rows = list(rows_of(answer.results, columns, zone))
             if not rows:
@@ -250,7 +251,7 @@ class ThriftAnswer:
         self._session = session
         self._operation = operation
         self._columns: list[ThriftColumn] | None = None
-        self._is_ended = False
+        self.is_ended = False
 
     @property
     def columns(self) -> list[ThriftColumn]:
@@ -260,20 +261,19 @@ class ThriftAnswer:
                 self._columns = self._session.columns_of(self._operation) if has_rows else []
         return self._columns
 
-    def batches(self, at_once: int = ROWS_AT_ONCE) -> Iterator[list[Row]]:
-        if not self.columns:
-            return
-        with _telling_losses():
-            yield from self._session._fetched(self._operation, self.columns, at_once)
+    def batches(self) -> Iterator[list[Row]]:
+        """The server holds what a statement found until the last row is fetched, or `close`."""
+        if self.columns:
+            with _telling_losses():
+                yield from self._session._fetched(self._operation, self.columns)
+        self.close()
 
     def rows(self) -> list[Row]:
-        found = [row for rows in self.batches() for row in rows]
-        self.close()
-        return found
+        return [row for rows in self.batches() for row in rows]
 
     def close(self) -> None:
-        if not self._is_ended:
-            self._is_ended = True
+        if not self.is_ended:
+            self.is_ended = True
             with contextlib.suppress(Exception):
                 self._session._end(self._operation)
 

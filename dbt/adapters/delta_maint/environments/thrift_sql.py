@@ -23,6 +23,10 @@ class ThriftSql:
     def session(self) -> ThriftSession:
         return self._session()
 
+    @property
+    def server(self) -> str:
+        return self.session.settings.shown
+
     def run(self, sql: str) -> None:
         self.session.run(sql).close()
 

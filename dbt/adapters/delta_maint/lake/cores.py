@@ -24,7 +24,12 @@ def session_cores(spark: Any) -> int:
 
 
 def connection_cores(sql: SqlConnection) -> int:
-    return session_cores(sql.spark) if sql.spark is not None else cores_by_sql(sql)
+    if sql.spark is not None:
+        return session_cores(sql.spark)
+    server = str(getattr(sql, "server", ""))
+    if server not in _KNOWN:
+        _KNOWN[server] = cores_by_sql(sql)
+    return _KNOWN[server]
 
 
 def cores_by_sql(sql: SqlRunner) -> int:
