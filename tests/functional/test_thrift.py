@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from dbt.adapters.delta_maint.core.errors import (
     ConnectionLostError,
@@ -20,9 +21,14 @@ from dbt.adapters.delta_maint.core.errors import (
     SparkStartError,
 )
 from dbt.adapters.delta_maint.core.literal_rows import BATCH_BYTES
+from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
 from dbt.adapters.delta_maint.environments.thrift import ThriftEnvironment, ThriftHandle
 from dbt.adapters.delta_maint.environments.thrift_settings import ThriftSettings
+from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
+from dbt.adapters.delta_maint.lake.sql_write_target import SqlWriteTarget
+from dbt.adapters.delta_maint.lake.sql_writer import SqlPreparation
 from dbt.adapters.delta_maint.seeds import literal_seed_select
+from deltalake import DeltaTable
 
 from tests.servers.process import free_port
 from tests.servers.tcp_proxy import Wire, wire_to
@@ -262,6 +268,51 @@ def test_nobody_there_and_another_greeting_are_one_sentence(settings: ThriftSett
             ThriftEnvironment(wrong).open()
         assert f"No Spark Thrift server answers at {wrong.shown}" in str(told.value)
         assert f"with auth {wrong.auth}" in str(told.value)
+
+
+# -- files of the right size ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("partition_by", "way"), [(("p",), Way.EXACT), ((), Way.CHUNKS)])
+def test_rows_go_to_the_files_of_the_plan(
+    sql: Any, warehouse: Path, partition_by: tuple[str, ...], way: Way
+) -> None:
+    name = f"placed_{way.value}"
+    query = (
+        "select id, cast(sqrt(id % 400) as int) as p, sha2(cast(id as string), 256) as text "
+        "from range(0, 40000, 1, 4) -- skewed"
+    )
+    policy = WritePolicy(Mode.EXACT, target_bytes=64 * 1024)
+    clause = f"partitioned by ({', '.join(partition_by)})" if partition_by else ""
+    for _ in range(2):
+        # The second time the files of the first say how large a row is.
+        target = SqlWriteTarget(partition_by)
+        if (warehouse / "warehouse" / name).exists():
+            found = SqlWriteTarget.asked(sql, name, partition_columns=partition_by)
+            target = found or target
+        mark = CommitMark(WRITE, "test")
+        prepared = SqlPreparation(sql, policy, target, mark).rows(query, model="m")
+        assert prepared.choice.way is way
+        prepared.show_as(f"{name}_rows")
+        with prepared.running(None):
+            sql.run(
+                f"create or replace table {name} using delta {clause} as select * from {name}_rows"
+            )
+        for key in prepared.settings:
+            assert sql.conf(key) != prepared.settings[key], f"{key} leaked"
+        actions = pa.table(
+            DeltaTable(str(warehouse / "warehouse" / name)).get_add_actions(flatten=True)
+        )
+        rows_of_files = actions.column("num_records").to_pylist()
+        assert sum(rows_of_files) == 40_000
+        assert len(rows_of_files) == prepared.planned_files
+    sizes = actions.column("size_bytes").to_pylist()
+    assert len(sizes) > 30
+    assert max(sizes) < 1.6 * 64 * 1024
+    assert sorted(sql.rows(f"select count(distinct id), sum(id) from {name}")) == [
+        (40_000, sum(range(40_000)))
+    ]
+    sql.run(f"drop table {name}")
 
 
 # -- values ---------------------------------------------------------------------------------------
