@@ -52,3 +52,13 @@ class DbtFolder:
         output, _ = process.communicate(timeout=300)
         assert process.returncode == expect, output
         return output
+
+    def files_with(self, secret: str) -> list[Path]:
+        """Logs, artifacts and whatever else a command left, without the profile itself."""
+        return [
+            path
+            for path in self.root.rglob("*")
+            if path.is_file()
+            and path.name != "profiles.yml"
+            and secret in path.read_text(errors="replace")
+        ]

@@ -18,7 +18,9 @@ from tests.servers.process import ServerProcess, free_port
 pytestmark = pytest.mark.portable(only_on=["connect"])
 
 ORDERS = "{{ config(materialized='table') }} select id, id % 3 as shop from range(100)"
+FAULT = "{{ config(materialized='table') }} select raise_error('no luck') as luck"
 SECRET = "canary-4711"
+HIDDEN = {"spark.hadoop.fs.s3a.secret.key": SECRET}
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +33,11 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ServerPro
 @pytest.fixture(scope="module")
 def shop(servers: list[ServerProcess], tmp_path_factory: pytest.TempPathFactory) -> DbtFolder:
     remote = f"sc://127.0.0.1:{servers[0].port}"
-    models = {"orders.sql": ORDERS, "endless.sql": ENDLESS}
+    models = {"orders.sql": ORDERS, "endless.sql": ENDLESS, "fault.sql": FAULT}
     root = tmp_path_factory.mktemp("shop") / "shop"
-    return DbtFolder.create(root, models, method="connect", remote=remote)
+    return DbtFolder.create(
+        root, models, method="connect", remote=remote, server_side_parameters=HIDDEN
+    )
 
 
 def test_a_new_project_is_checked_and_runs(shop: DbtFolder) -> None:
@@ -41,6 +45,17 @@ def test_a_new_project_is_checked_and_runs(shop: DbtFolder) -> None:
     assert "Spark 4.2" in output
     assert "the server has Delta's extension and catalog [OK]" in output
     assert "100 rows" in shop.run("run", "--select", "orders")
+
+
+def test_a_secret_of_the_profile_is_in_no_log_error_or_artifact(shop: DbtFolder) -> None:
+    for command in (
+        ["debug"],
+        ["--debug", "run", "--select", "fault orders"],
+        ["docs", "generate"],
+    ):
+        output = shop.run(*command, expect=1 if "run" in command else 0)
+        assert SECRET not in output
+    assert shop.files_with(SECRET) == []
 
 
 def test_ctrl_c_ends_the_run_and_frees_the_server(shop: DbtFolder) -> None:
@@ -87,6 +102,4 @@ def test_nobody_there_is_told_without_the_token(tmp_path: Path) -> None:
         output = shop.run(command, expect=1 if command == "debug" else 2)
         assert "No Spark Connect server answers at sc://localhost:" in output
         assert SECRET not in output
-    for path in shop.root.rglob("*"):
-        if path.is_file() and path.name != "profiles.yml":
-            assert SECRET not in path.read_text(errors="replace"), path
+    assert shop.files_with(SECRET) == []

@@ -232,13 +232,13 @@ def test_a_connection_beside_is_cancelled_with_the_one_it_works_for(
 def test_confs_are_of_one_connection_and_of_one_statement(
     settings: ThriftSettings, table: str
 ) -> None:
-    environment = ThriftEnvironment(settings)
+    environment = ThriftEnvironment(settings.with_confs({"spark.sql.shuffle.partitions": "5"}))
     left, right = environment.open(), environment.open()
     rows(left, "set spark.sql.shuffle.partitions = 7")
     assert left.sql.conf("spark.sql.shuffle.partitions") == "7"
-    assert right.sql.conf("spark.sql.shuffle.partitions") == "2"
+    assert right.sql.conf("spark.sql.shuffle.partitions") == "5"
     with left.sql.fresh() as beside:
-        assert beside.conf("spark.sql.shuffle.partitions") == "2"
+        assert beside.conf("spark.sql.shuffle.partitions") == "5"
     rows(left, f"insert into {table} values (5)")
     # The number of the statement is in its commit, and in no later one.
     assert '"statement":"' in newest_mark(right.sql, table)

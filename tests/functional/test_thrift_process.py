@@ -17,8 +17,10 @@ from tests.servers.thrift_server import thrift_server
 pytestmark = pytest.mark.portable(only_on=["thrift"])
 
 ORDERS = "{{ config(materialized='table') }} select id, id % 3 as shop from range(100)"
-MODELS = {"orders.sql": ORDERS, "endless.sql": ENDLESS}
+FAULT = "{{ config(materialized='table') }} select raise_error('no luck') as luck"
+MODELS = {"orders.sql": ORDERS, "endless.sql": ENDLESS, "fault.sql": FAULT}
 SECRET = "canary-4711"
+HIDDEN = {"spark.hadoop.fs.s3a.secret.key": SECRET}
 
 
 def profile(port: int) -> dict[str, Any]:
@@ -28,7 +30,8 @@ def profile(port: int) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def shop(session_target: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> DbtFolder:
     root = tmp_path_factory.mktemp("shop") / "shop"
-    return DbtFolder.create(root, MODELS, **profile(session_target["port"]))
+    keys = profile(session_target["port"])
+    return DbtFolder.create(root, MODELS, **keys, server_side_parameters=HIDDEN)
 
 
 def start_endless(shop: DbtFolder) -> Any:
@@ -45,6 +48,20 @@ def test_a_new_project_is_checked_and_runs(shop: DbtFolder) -> None:
     assert "server: Spark 4.2" in output
     assert "the server has Delta's extension and catalog [OK]" in output
     assert "100 rows" in shop.run("run", "--select", "orders")
+
+
+def test_a_secret_of_the_profile_is_in_no_log_error_or_artifact(
+    shop: DbtFolder, warehouse: Path
+) -> None:
+    for command in (
+        ["debug"],
+        ["--debug", "run", "--select", "fault orders"],
+        ["docs", "generate"],
+    ):
+        output = shop.run(*command, expect=1 if "run" in command else 0)
+        assert SECRET not in output
+    assert shop.files_with(SECRET) == []
+    assert SECRET not in (warehouse / "thrift.log").read_text()
 
 
 def test_ctrl_c_ends_the_run_and_frees_the_server(shop: DbtFolder) -> None:
@@ -65,9 +82,7 @@ def test_nobody_there_is_told_without_the_password(tmp_path: Path) -> None:
         output = shop.run(command, expect=1 if command == "debug" else 2)
         assert "No Spark Thrift server answers at thrift://127.0.0.1:" in output
         assert SECRET not in output
-    for path in shop.root.rglob("*"):
-        if path.is_file() and path.name != "profiles.yml":
-            assert SECRET not in path.read_text(errors="replace"), path
+    assert shop.files_with(SECRET) == []
 
 
 @pytest.mark.portable(in_all=True, only_on=["thrift"])

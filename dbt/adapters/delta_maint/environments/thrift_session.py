@@ -67,11 +67,12 @@ class ThriftSession:
                     client_protocol=VERSION,
                     username=settings.user,
                     password=settings.password,
-                    configuration={},
+                    # Not by SET: the server writes statements into its log, and one may be a secret.
+                    configuration={
+                        f"set:hiveconf:{key}": value for key, value in settings.confs.items()
+                    },
                 )
                 self.server_handle = answer.sessionHandle
-                for key, value in settings.confs.items():
-                    self.set_conf(key, value)
             except BaseException:
                 self._calls.close()
                 raise
