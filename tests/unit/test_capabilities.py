@@ -43,6 +43,15 @@ def test_what_a_method_lacks_is_refused_with_the_method_that_has_it(
         capabilities_of(method).require(feature)
 
 
+@pytest.mark.parametrize("method", ["connect", "thrift"])
+def test_a_server_that_we_speak_to_ourselves_lacks_only_what_needs_a_driver(method: str) -> None:
+    lacking = {feature for feature in Feature if not capabilities_of(method).has(feature)}
+    python = {Feature.PYTHON_MODELS} if method == "thrift" else set()
+    assert lacking == {Feature.DRIVER, Feature.FOOTER_CONVERSION} | python
+    with pytest.raises(CapabilityError, match=r"use `method: session`\.$"):
+        capabilities_of(method).require(Feature.FOOTER_CONVERSION)
+
+
 @pytest.mark.parametrize("method", SERVERS)
 def test_an_optimized_write_is_refused_or_left_away(method: str) -> None:
     config = {"materialized": "delta_optimized"}

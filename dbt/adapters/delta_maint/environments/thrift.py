@@ -23,7 +23,7 @@ from dbt.adapters.delta_maint.core.errors import (
 )
 from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
 from dbt.adapters.delta_maint.environments.thrift_settings import ThriftSettings
-from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
+from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class ThriftEnvironment(Environment):
             raise
         except Exception as exc:
             sentence = telling_sentence(exc)
-            if (error_class(sentence) or "").startswith("CANNOT_MODIFY"):
+            if "[CANNOT_MODIFY_" in sentence:
                 raise ProfileError(
                     "A conf of server_side_parameters cannot be set in a session of a Spark Thrift "
                     f"server ({sentence.splitlines()[0]}): set it where the server is started."

@@ -35,7 +35,9 @@ SETTLING_SECONDS = 2.0
 ZONE = "spark.sql.session.timeZone"
 UNDEFINED = "<undefined>"
 _CHANGES_CONFS = re.compile(r"\s*(?:set|reset)\b", re.IGNORECASE)
-_WRAPPED = re.compile(r"^(?:[\w.$]+: )?Error (?:running query|operating \w+): ", re.DOTALL)
+_WRAPPED = re.compile(
+    r"^(?:[\w.$]+: )*(?:Error (?:running query|operating \w+)|Failed to open new session): "
+)
 # Spark's analyser adds the plan to what it says.
 _PLAN = re.compile(r";\n['!+A-Z].*\Z", re.DOTALL)
 _JAVA_CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?((?:[a-z]\w*\.)+[A-Z][\w$]*): ")
@@ -62,7 +64,7 @@ class ThriftSession:
         with _telling_losses():
             self._calls = HiveCalls(open_transport(settings))
             try:
-                answer = self._calls.call(
+                answer = self._call(
                     "OpenSession",
                     client_protocol=VERSION,
                     username=settings.user,
