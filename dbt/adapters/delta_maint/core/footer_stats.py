@@ -17,10 +17,19 @@ import math
 import re
 import struct
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 # One leaf of one file: Spark type, nulls (None: unknown), JSON text of min and max (None: unknown).
 Leaf = tuple[str, "int | None", "str | None", "str | None"]
+
+
+class Writer(NamedTuple):
+    """What can be believed of the bounds in a file, by who wrote it."""
+
+    orders_nan: bool
+    orders_bytes: bool
+    is_legacy: bool
+
 
 SPARK_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 SPARK_VERSION_KEY = b"org.apache.spark.version"
@@ -33,6 +42,7 @@ ASCII_TIE_BREAKER = "\x7f"
 HIGHEST_CHARACTER = "\U0010ffff"
 UNITS_PER_MILLISECOND = {"milliseconds": 1, "microseconds": 1_000}
 INTEGER_ORDER = ("byte", "short", "integer", "long")
+FLOATS = ("float", "double")
 # Numbers whose order no writer ever got wrong.
 PLAIN_ORDER = ("INT32", "INT64", "BOOLEAN")
 # json.dumps makes an encoder for every call that is not all defaults.
@@ -131,11 +141,7 @@ def footer_leaves(
     `pairs` are the key-value pairs of the footer, for callers that have read them already;
     `without_nan` are float leaves whose rows were seen to hold no NaN, whoever wrote the file.
     """
-    created_by = metadata.created_by
-    trusts_floats = _writer_orders_nan(created_by)
-    trusts_bytes = _writer_orders_bytes(created_by)
-    is_legacy = _has_legacy_calendar((metadata.metadata or {}) if pairs is None else pairs)
-    schema = metadata.schema
+    writer = writer_of(metadata.created_by, (metadata.metadata or {}) if pairs is None else pairs)
     groups = [
         group
         for group in (metadata.row_group(index) for index in range(metadata.num_row_groups))
@@ -144,22 +150,51 @@ def footer_leaves(
     found: list[Leaf] = []
     for index in wanted:
         _, kind, is_repeated = columns[index]
-        nulls, lowest, highest = _across_groups(groups, index)
+        nulls, lows, highs = _across_groups(groups, index)
         low = high = None
-        if lowest is not None and not is_repeated:
-            if kind in ("float", "double"):
-                is_trusted = trusts_floats or index in without_nan
+        if lows is not None and not is_repeated:
+            if kind in FLOATS:
+                is_trusted = writer.orders_nan or index in without_nan
             else:
-                is_trusted = trusts_bytes or (
-                    schema.column(index).physical_type in PLAIN_ORDER
+                is_trusted = writer.orders_bytes or (
+                    metadata.schema.column(index).physical_type in PLAIN_ORDER
                     and not kind.startswith("unsigned")
                 )
             if is_trusted:
                 low, high = bounds_text(
-                    kind, lowest, highest, string_prefix=string_prefix, is_legacy=is_legacy
+                    kind, lows, highs, string_prefix=string_prefix, is_legacy=writer.is_legacy
                 )
         found.append((kind, nulls, low, high))
     return found
+
+
+def facts_leaves(
+    facts: list[tuple[int | None, Any, Any]],
+    columns: list[tuple[tuple[str, ...], str, bool]],
+    wanted: list[int],
+    writer: Writer,
+    *,
+    string_prefix: int = 32,
+) -> list[Leaf]:
+    """The same from nulls, least and greatest of each wanted column, for a writer that orders bytes."""
+    found: list[Leaf] = []
+    for index, (nulls, least, greatest) in zip(wanted, facts, strict=True):
+        _, kind, is_repeated = columns[index]
+        low = high = None
+        if least is not None and not is_repeated and (writer.orders_nan or kind not in FLOATS):
+            low, high = bounds_text(
+                kind, [least], [greatest], string_prefix=string_prefix, is_legacy=writer.is_legacy
+            )
+        found.append((kind, nulls, low, high))
+    return found
+
+
+def writer_of(created_by: str | None, pairs: dict[bytes, bytes]) -> Writer:
+    return Writer(
+        _writer_orders_nan(created_by),
+        _writer_orders_bytes(created_by),
+        _has_legacy_calendar(pairs),
+    )
 
 
 def _across_groups(groups: list[Any], index: int) -> tuple[int | None, Any, Any]:
@@ -190,21 +225,21 @@ def bounds_text(
     try:
         if kind in INTEGER_ORDER:
             return str(min(lows)), str(max(highs))
-        if kind in ("float", "double"):
-            return _float_text(lows, min, kind), _float_text(highs, max, kind)
-        if kind.startswith("unsigned"):
-            return _unsigned_text(kind, lows, highs)
-        if kind.startswith("decimal"):
-            return _decimal_texts(kind, lows, highs)
-        if kind == "date":
-            return _date_texts(min(lows), max(highs), is_legacy)
-        if kind.startswith("timestamp"):
-            return _timestamp_texts(kind, min(lows), max(highs), is_legacy)
         if kind in ("string", "binary?"):
             return (
-                quoted(min(low.decode() for low in lows)[:string_prefix]),
-                _max_string_text(max(high.decode() for high in highs), string_prefix),
+                quoted(min([low.decode() for low in lows])[:string_prefix]),
+                _max_string_text(max([high.decode() for high in highs]), string_prefix),
             )
+        if kind in FLOATS:
+            return _float_text(lows, min, kind), _float_text(highs, max, kind)
+        if kind.startswith("timestamp"):
+            return _timestamp_texts(kind, min(lows), max(highs), is_legacy)
+        if kind == "date":
+            return _date_texts(min(lows), max(highs), is_legacy)
+        if kind.startswith("decimal"):
+            return _decimal_texts(kind, lows, highs)
+        if kind.startswith("unsigned"):
+            return _unsigned_text(kind, lows, highs)
     except (UnicodeDecodeError, OverflowError, ValueError, TypeError):
         pass
     return None, None
@@ -333,7 +368,7 @@ def _decimal_texts(kind: str, lows: list[Any], highs: list[Any]) -> tuple[str, s
 def _date_texts(low: int, high: int, is_legacy: bool) -> tuple[str | None, str | None]:
     if is_legacy and low < FIRST_GREGORIAN_DAY:
         return None, None
-    return quoted(date_text(low)), quoted(date_text(high))
+    return f'"{date_text(low)}"', f'"{date_text(high)}"'
 
 
 def _timestamp_texts(
@@ -345,8 +380,8 @@ def _timestamp_texts(
         return None, None
     is_utc = name == "timestamp"
     return (
-        quoted(timestamp_text(low // per_millisecond, is_utc=is_utc)),
-        quoted(timestamp_text(high // per_millisecond, is_utc=is_utc)),
+        f'"{timestamp_text(low // per_millisecond, is_utc=is_utc)}"',
+        f'"{timestamp_text(high // per_millisecond, is_utc=is_utc)}"',
     )
 
 

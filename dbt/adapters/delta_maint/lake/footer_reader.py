@@ -1,18 +1,19 @@
 """Reads the footers of a batch of files: rows, schema, statistics, or why a file is not parquet.
 
 Runs on the driver for small folders and on executors for large ones. There it arrives by value together
-with footer_stats: a worker needs pyarrow and nothing of this package. One bad file never fails a batch;
-its reason comes back with it.
+with the footer rooms of core: a worker needs pyarrow and nothing of this package. One bad file never
+fails a batch; its reason comes back with it.
 """
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from dbt.adapters.delta_maint.core import footer_stats
+from dbt.adapters.delta_maint.core import footer_layout, footer_stats
 
 try:
     from pyarrow._parquet import ParquetReader
@@ -26,6 +27,7 @@ FooterSchema = tuple[str, "str | None", "list[Any]", "list[int]", int]
 
 FILES_PER_TURN = 16
 TAIL_BYTES = 64 * 1024
+LAYOUTS = 16
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
 
@@ -34,7 +36,7 @@ def read_footers(
     files: list[tuple[int, Any]], options: dict[str, Any], open_tail: Any = None
 ) -> tuple[list[FooterSchema], list[FooterRow]]:
     """`files` are (number, path); with `open_tail`, path is whatever that function takes."""
-    reader = FooterBatch(options, open_tail)
+    reader = FooterBatch(options, open_tail or tail_of_file)
     threads = options.get("threads", 1)
     if threads > 1 and len(files) > 1:
         # A task of its own for every file would cost as much as a footer that is in memory.
@@ -42,10 +44,19 @@ def read_footers(
         turns = [files[at : at + size] for at in range(0, len(files), size)]
         with ThreadPoolExecutor(threads) as pool:
             read = pool.map(lambda turn: [reader.load(file) for file in turn], turns)
-            rows = [reader.row(number, footer) for turn in read for number, footer in turn]
+            rows = [reader.row(*loaded) for turn in read for loaded in turn]
     else:
         rows = [reader.row(*reader.load(file)) for file in files]
     return reader.schemas, rows
+
+
+class KnownLayout(NamedTuple):
+    """`silent` are the wanted columns, by place, of which pyarrow says nothing: INT96, for one."""
+
+    layout: footer_layout.Layout
+    schema: int
+    writer: footer_stats.Writer
+    silent: frozenset[int]
 
 
 class FooterBatch:
@@ -54,22 +65,34 @@ class FooterBatch:
         self.open_tail = open_tail
         self.schemas: list[FooterSchema] = []
         self._numbers: dict[tuple[str, bytes | None], int] = {}
+        self._layouts: list[KnownLayout] = []
 
-    def load(self, file: tuple[int, Any]) -> tuple[int, Any]:
-        """The footer of one file, or the text of what is wrong with it."""
+    def load(self, file: tuple[int, Any]) -> tuple[int, Any, bytes]:
+        """Rows and leaves of a footer that is laid out like one before, else the footer and its bytes;
+        for a file that is not parquet the text of what is wrong with it."""
         number, path = file
         try:
-            if self.open_tail is None:
-                with pa.OSFile(path, "rb") as source:
-                    return number, footer_of(source)
-            return number, self._metadata_of_tail(path)
+            tail = self.open_tail(path, TAIL_BYTES)
+            length = int.from_bytes(tail[-8:-4], "little")
+            if tail[-4:] == MAGIC and length + 8 > len(tail):
+                tail = self.open_tail(path, length + 8)
+            raw = tail[-8 - length : -8]
+            if tail[-4:] == MAGIC and len(raw) == length:
+                for known in self._layouts:
+                    facts = known.layout.read(raw)
+                    if facts is not None:
+                        return number, (known, *facts), raw
+            return number, footer_of(pa.BufferReader(tail)), raw
         except Exception as exc:  # whatever the bytes provoke, the file is named with it
-            return number, bad_file_reason(exc)
+            return number, bad_file_reason(exc), b""
 
-    def row(self, number: int, footer: Any) -> FooterRow:
+    def row(self, number: int, footer: Any, raw: bytes) -> FooterRow:
         if isinstance(footer, str):
             return number, 0, 0, -1, None, footer
         try:
+            if isinstance(footer, tuple):
+                known, rows, facts = footer
+                return number, rows, 1, known.schema, self._leaves_of(known, facts), None
             pairs = footer.metadata or {}
             schema = self._schema_number(number, footer.schema, pairs)
             _, _, columns, wanted, _ = self.schemas[schema]
@@ -78,9 +101,41 @@ class FooterBatch:
                 leaves = footer_stats.footer_leaves(
                     footer, columns, wanted, pairs, string_prefix=self.options["string_prefix"]
                 )
+            if len(self._layouts) < LAYOUTS:
+                self._learn(raw, schema, footer_stats.writer_of(footer.created_by, pairs), leaves)
             return number, footer.num_rows, footer.num_row_groups, schema, leaves, None
         except Exception as exc:  # a footer that opens but does not hold together
             return number, 0, 0, -1, None, bad_file_reason(exc)
+
+    def _learn(
+        self, raw: bytes, schema: int, writer: footer_stats.Writer, leaves: list[Any] | None
+    ) -> None:
+        """Keeps a footer's layout if reading by it gives what pyarrow gave."""
+        if not writer.orders_bytes:
+            return
+        layout = footer_layout.learn(raw, [] if leaves is None else self.schemas[schema][3])
+        facts = None if layout is None else layout.read(raw)
+        if layout is None or facts is None:
+            return
+        silent = frozenset(
+            place
+            for place, (_, nulls, low, high) in enumerate(leaves or ())
+            if (nulls, low, high) == (None, None, None)
+        )
+        known = KnownLayout(layout, schema, writer, silent)
+        if self._leaves_of(known, facts[1]) == leaves:
+            self._layouts.append(known)
+
+    def _leaves_of(self, known: KnownLayout, facts: list[Any]) -> list[Any] | None:
+        _, _, columns, wanted, _ = self.schemas[known.schema]
+        if not columns or not self.options["statistics"]:
+            return None
+        if known.silent:
+            nothing = (None, None, None)
+            facts = [nothing if place in known.silent else f for place, f in enumerate(facts)]
+        return footer_stats.facts_leaves(
+            facts, columns, wanted, known.writer, string_prefix=self.options["string_prefix"]
+        )
 
     def _schema_number(self, number: int, schema: Any, pairs: dict[bytes, bytes]) -> int:
         spark_schema = pairs.get(footer_stats.SPARK_SCHEMA_KEY)
@@ -104,12 +159,24 @@ class FooterBatch:
         self._numbers[key] = len(self.schemas) - 1
         return len(self.schemas) - 1
 
-    def _metadata_of_tail(self, path: Any) -> Any:
-        tail = self.open_tail(path, TAIL_BYTES)
-        footer_bytes = int.from_bytes(tail[-8:-4], "little") + 8
-        if tail[-4:] == MAGIC and footer_bytes > len(tail):
-            tail = self.open_tail(path, footer_bytes)
-        return footer_of(pa.BufferReader(tail))
+
+def tail_of_file(path: str, count: int) -> bytes:
+    """The last bytes of a file on this machine, or all that it has."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        size = os.fstat(handle).st_size
+        start = max(0, size - count)
+        parts = []
+        while start < size:
+            os.lseek(handle, start, os.SEEK_SET)
+            part = os.read(handle, size - start)
+            if not part:
+                break
+            parts.append(part)
+            start += len(part)
+        return b"".join(parts)
+    finally:
+        os.close(handle)
 
 
 def footer_of(source: Any) -> Any:

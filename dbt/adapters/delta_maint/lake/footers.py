@@ -12,7 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from dbt.adapters.delta_maint.core import delta_stats, footer_stats
+from dbt.adapters.delta_maint.core import (
+    delta_stats,
+    footer_bytes,
+    footer_layout,
+    footer_stats,
+)
 from dbt.adapters.delta_maint.lake import footer_reader
 from dbt.adapters.delta_maint.lake.file_access import FileEntry, HadoopFiles, TableFiles
 from dbt.adapters.delta_maint.lake.worker_python import python_fault
@@ -203,7 +208,7 @@ def ship_by_value() -> None:
     """Workers get these modules' code with the task, not by importing our package."""
     from pyspark import cloudpickle
 
-    for module in (footer_stats, footer_reader):
+    for module in (footer_bytes, footer_layout, footer_stats, footer_reader):
         cloudpickle.register_pickle_by_value(module)
 
 
