@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 import struct as binary
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 Leaf = tuple[str, "int | None", "str | None", "str | None"]
@@ -63,6 +65,11 @@ class StatSource:
     is_nested: bool = False
     keeps_bounds: bool = False
     widens_float: bool = False
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """What the footer says is what the table gets."""
+        return self.keeps_bounds and not self.widens_float
 
 
 def indexed_columns(
@@ -136,9 +143,20 @@ class StatsWriter:
     def __init__(self, columns: Sequence[StatColumn], *, tight_bounds: bool) -> None:
         self.columns = columns
         self.files = 0
-        self.files_with_bounds = [0] * len(columns)
         self._tree = _tree(columns)
         self._tail = ',"tightBounds":true}' if tight_bounds else "}"
+        # Files of one table mostly lack the same values, so the text around the values is made once.
+        self._frames: dict[tuple[bool, ...], tuple[str, list[int]]] = {}
+        self._without_bounds: Counter[tuple[int, ...]] = Counter()
+
+    @property
+    def files_with_bounds(self) -> list[int]:
+        """By column: in how many files skipping can tell the column, by its bounds or as all null."""
+        found = [self.files] * len(self.columns)
+        for places, files in self._without_bounds.items():
+            for place in places:
+                found[place] -= files
+        return found
 
     def text(
         self,
@@ -152,11 +170,22 @@ class StatsWriter:
         answers = self._answers(rows, leaves, plan)
         for place, answer in (scanned or {}).items():
             answers[place] = answer
-        for place, answer in enumerate(answers):
-            self.files_with_bounds[place] += _is_complete(answer, rows)
         self.files += 1
-        nulls = [None if count is None else str(count) for _, _, count in answers]
-        return self.compose(rows, [a[0] for a in answers], [a[1] for a in answers], nulls)
+        without = tuple(
+            [
+                place
+                for place, (low, high, nulls) in enumerate(answers)
+                if (low is None or high is None) and nulls != rows
+            ]
+        )
+        if without:
+            self._without_bounds[without] += 1
+        parts = [f'{{"numRecords":{rows}']
+        for key, part in (("minValues", 0), ("maxValues", 1), ("nullCount", 2)):
+            inside = self._composed([answer[part] for answer in answers])
+            if inside:
+                parts.append(f'"{key}":{inside}')
+        return ",".join(parts) + self._tail
 
     def lacking(
         self, rows: int, leaves: Sequence[Leaf], plan: Sequence[StatSource | None]
@@ -165,8 +194,10 @@ class StatsWriter:
         answers = self._answers(rows, leaves, plan)
         return [
             place
-            for place, (column, answer) in enumerate(zip(self.columns, answers, strict=True))
-            if column.has_bounds and not _is_complete(answer, rows)
+            for place, (column, (low, high, nulls)) in enumerate(
+                zip(self.columns, answers, strict=True)
+            )
+            if column.has_bounds and (low is None or high is None) and nulls != rows
         ]
 
     def _answers(
@@ -174,19 +205,14 @@ class StatsWriter:
     ) -> list[Answer]:
         return [_answer(source, leaves, rows) for source in plan]
 
-    def compose(
-        self,
-        rows: int,
-        lows: Sequence[str | None],
-        highs: Sequence[str | None],
-        nulls: Sequence[str | None],
-    ) -> str:
-        parts = [f'{{"numRecords":{rows}']
-        for key, values in (("minValues", lows), ("maxValues", highs), ("nullCount", nulls)):
-            inside = _compose(self._tree, values)
-            if inside:
-                parts.append(f'"{key}":{inside}')
-        return ",".join(parts) + self._tail
+    def _composed(self, values: Sequence[str | int | None]) -> str:
+        lacks = tuple([value is None for value in values])
+        known = self._frames.get(lacks)
+        if known is None:
+            places: list[int] = []
+            known = self._frames[lacks] = _frame(self._tree, lacks, places), places
+        frame, places = known
+        return frame % tuple([values[place] for place in places])
 
 
 def parse_column_path(text: str) -> tuple[str, ...]:
@@ -261,14 +287,12 @@ def _scale(type_name: str) -> int:
     return int(type_name.rstrip(")").split(",")[1])
 
 
-def _is_complete(answer: Answer, rows: int) -> bool:
-    low, high, nulls = answer
-    return (low is not None and high is not None) or nulls == rows
-
-
 def _answer(source: StatSource | None, leaves: Sequence[Leaf], rows: int) -> Answer:
     if source is None:
         return None, None, None
+    if source.is_plain:
+        _, nulls, low, high = leaves[source.leaves[0]]
+        return low, high, nulls
     if source.is_absent:
         return None, None, rows
     if source.is_nested:
@@ -300,10 +324,17 @@ def _tree(columns: Sequence[StatColumn]) -> dict[str, Any]:
     return root
 
 
-def _compose(node: dict[str, Any], values: Sequence[str | None]) -> str:
+def _frame(node: dict[str, Any], lacks: Sequence[bool], places: list[int]) -> str:
+    """The object around the values that are there: `%s` for each, whose place is noted."""
     parts = []
     for key, child in node.items():
-        text = values[child] if isinstance(child, int) else _compose(child, values)
+        if isinstance(child, dict):
+            text = _frame(child, lacks, places)
+        elif lacks[child]:
+            continue
+        else:
+            text = "%s"
+            places.append(child)
         if text:
-            parts.append(f"{key}:{text}")
+            parts.append(f"{key.replace('%', '%%')}:{text}")
     return f"{{{','.join(parts)}}}" if parts else ""
