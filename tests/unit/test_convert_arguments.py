@@ -34,6 +34,9 @@ from hypothesis import strategies as st
         ({"path": "/a", "statistics": False}, "use one of footer, full, none"),
         ({"path": "/a", "dry_run": "yes please"}, "dry_run is 'yes please': use true or false"),
         ({"path": "/a", "dry_run": 1}, "use true or false"),
+        ({"path": "/a", "dry_run": "True"}, "use true or false, without quotes"),
+        ({"path": "/a", "statistic": "none"}, "did you mean `statistics`?"),
+        ({"path": "/a", "partition_by": {"day": True}}, "which YAML reads as a boolean"),
         ({"path": "/a", "stats_batch_size": 0}, "1 or more"),
         ({"path": "/a", "stats_batch_size": True}, "1 or more"),
         ({"path": "/a", "partition_by": 7}, "write DDL such as"),
@@ -67,7 +70,7 @@ def test_a_full_request_is_taken_as_it_is_meant() -> None:
         {
             "path": "/data/x",
             "partition_by": "day date, country string",
-            "statistics": "full",
+            "statistics": "Full",
             "properties": {"delta.appendOnly": True, "owner": "team", "n": 3},
             "mode": "snapshot",
             "register_as": "lake.x",
@@ -77,7 +80,14 @@ def test_a_full_request_is_taken_as_it_is_meant() -> None:
     assert request.partition_by == (("day", "date"), ("country", "string"))
     assert request.properties == (("delta.appendOnly", "true"), ("owner", "team"), ("n", "3"))
     assert request.register_as == (None, "lake", "x")
+    assert request.statistics == "full"
     assert request.is_snapshot
+
+
+def test_an_option_that_a_source_spells_wrong_is_named() -> None:
+    arguments = parse_arguments({"select": "tag:x"})
+    with pytest.raises(ConfigError, match="did you mean `partition_by`"):
+        request_for(arguments, default_schema="s", path="/a", options={"partitions_by": "day"})
 
 
 @pytest.mark.parametrize(
@@ -87,6 +97,12 @@ def test_a_full_request_is_taken_as_it_is_meant() -> None:
         ("a", (("a", None),)),
         ("a int, `b c` decimal(5, 2)", (("a", "integer"), ("b c", "decimal(5,2)"))),
         (["a", "b bigint", {"c": "date"}], (("a", None), ("b", "long"), ("c", "date"))),
+        ({"a": "int", "b": "date"}, (("a", "integer"), ("b", "date"))),
+        (
+            [{"name": "a", "type": "int"}, {"name": "b", "data_type": "date"}],
+            (("a", "integer"), ("b", "date")),
+        ),
+        ("a: int, `b:c` date", (("a", "integer"), ("b:c", "date"))),
         ([], ()),
     ],
 )

@@ -194,11 +194,11 @@ class ConversionRun:
         )
 
     def _absolute(self, path: str) -> str:
-        """A relative path starts at the project, as everything in a project does."""
+        """A relative path starts at the project, as everything in a project does; `~` is the home."""
         found = re.fullmatch(r"([A-Za-z0-9_]+\.)?`(.+)`", path, re.DOTALL)
         prefix, inside = (found.group(1) or "", found.group(2)) if found else ("", path)
         if not re.match(r"/|[A-Za-z][A-Za-z0-9+.-]*:", inside):
-            inside = str(self._project_root / inside)
+            inside = str(self._project_root / Path(inside).expanduser())
         return f"{prefix}`{inside}`" if found and prefix else inside
 
     def _write_report(self, plan: ConversionPlan) -> Path:

@@ -211,7 +211,9 @@ def test_a_request_that_does_not_fit_changes_nothing(
     [
         ("{root}/nothing", "doesn't exist"),
         ("{root}/a.parquet", "is a file"),
+        ("/", "is the root of this machine's files"),
         ("csv.`{root}`", "you are trying to convert a csv source: csv.`{root}`"),
+        ("iceberg.`{root}`", "you are trying to convert a iceberg source: iceberg.`{root}`"),
     ],
 )
 def test_a_path_that_cannot_be_converted_is_named(
@@ -221,6 +223,39 @@ def test_a_path_that_cannot_be_converted_is_named(
     with pytest.raises(ConversionError) as caught:
         convert(path=path.format(root=tmp_path))
     assert words.format(root=tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a b%20+c", "k=1", "é🚲'{x}[y]*", "a:b#c?d", "back`tick"])
+def test_a_folder_of_any_name_is_converted_and_taken_back(
+    spark: Any, delta: JvmDelta, convert: Any, tmp_path: Path, name: str
+) -> None:
+    root = tmp_path / name
+    by_value(root, "day", ["2024-01-01", "2024-01-02"])
+    before = everything(tmp_path)
+    plan = convert(path=f"{root}//", statistics="full")
+    assert (plan.root, plan.rows, plan.partitions) == (str(root), 6, 2)
+    quoted = str(root).replace("`", "``")
+    day = "date'2024-01-02'"
+    assert rows(spark, f"delta.`{quoted}` where day = {day}") == [
+        (number, dt.date(2024, 1, 2)) for number in (3, 4, 5)
+    ]
+    assert Undoer(spark, delta).undo(path=str(root)).outcome == "undone"
+    assert everything(tmp_path) == before
+    with pytest.raises(UndoError, match="nothing to take back"):
+        Undoer(spark, delta).undo(path=str(root))
+
+
+@pytest.mark.parametrize("hidden", [(), ("_SUCCESS", ".a.crc", "_temporary/0/a.parquet")])
+def test_a_folder_without_a_visible_file_is_refused(
+    convert: Any, tmp_path: Path, hidden: tuple[str, ...]
+) -> None:
+    for name in hidden:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    before = everything(tmp_path)
+    with pytest.raises(ConversionError, match="No file found in the directory"):
+        convert(path=tmp_path)
+    assert everything(tmp_path) == before
 
 
 def test_links_out_of_the_folder_and_in_circles_are_refused(convert: Any, tmp_path: Path) -> None:

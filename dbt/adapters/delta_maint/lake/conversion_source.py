@@ -51,6 +51,10 @@ def resolve(
         raise ConversionError(
             f"[DELTA_PATH_DOES_NOT_EXIST] {source.files.root} doesn't exist: check the path."
         )
+    if source.files.root == "/":
+        raise ConversionError(
+            "/ is the root of this machine's files: name the folder that holds the parquet files."
+        )
     if source.files.exists() and not source.files.is_folder():
         raise ConversionError(
             f"{source.files.root} is a file: name the folder that holds the parquet files."
@@ -93,13 +97,10 @@ def split_provider(path: str) -> tuple[str, str]:
 
 
 def refuse_foreign(provider: str, name: str) -> None:
-    if provider == "iceberg":
-        raise NotDeltaSourceError(
-            f"Iceberg tables are converted by Delta's own command: run CONVERT TO DELTA {name}."
-        )
+    hint = f"; for Iceberg run CONVERT TO DELTA {name} itself" if provider == "iceberg" else ""
     raise NotDeltaSourceError(
         "[DELTA_CONVERT_NON_PARQUET_TABLE] CONVERT TO DELTA only supports parquet tables, but you "
-        f"are trying to convert a {provider} source: {name}"
+        f"are trying to convert a {provider} source: {name}{hint}"
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,9 +50,7 @@ def parse_arguments(
     known = UNDO_KNOWN if operation == "undo_convert" else KNOWN
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}."
-            raise ConfigError(f"{operation} has no argument `{name}`: {hint}")
+            raise ConfigError(f"{operation} has no argument `{name}`: {_hint(name, known)}")
     targets = {name: given[name] for name in TARGETS if given.get(name) is not None}
     if len(targets) != 1:
         named = ", ".join(name for name in TARGETS if name in known)
@@ -112,13 +110,15 @@ def table_name(
 
 
 def parse_partition_by(value: Any) -> tuple[tuple[str, str | None], ...]:
-    """DDL such as "day date, country string", or a list of names or of {name: type}.
+    """DDL such as "day date, country string", a mapping of names to types, or a list of names or of {name: type}.
 
     >>> parse_partition_by("day date, `odd name` decimal(5,2)")
     (('day', 'date'), ('odd name', 'decimal(5,2)'))
     """
     if isinstance(value, str):
         items: list[Any] = _split_ddl(value)
+    elif isinstance(value, Mapping):
+        items = [{name: kind} for name, kind in value.items()]
     elif isinstance(value, list | tuple):
         items = list(value)
     else:
@@ -134,11 +134,13 @@ def parse_partition_by(value: Any) -> tuple[tuple[str, str | None], ...]:
 
 
 def _partition_column(item: Any) -> tuple[str, str | None]:
+    if isinstance(item, Mapping) and set(item) in ({"name", "type"}, {"name", "data_type"}):
+        item = {item["name"]: item.get("type", item.get("data_type"))}
     if isinstance(item, Mapping) and len(item) == 1:
         ((name, kind),) = item.items()
         name, kind = _text("partition_by", name), _text("partition_by", kind)
     elif isinstance(item, str) and item.strip():
-        found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`|([^\s`]+))\s*(.*)", item, re.DOTALL)
+        found = re.fullmatch(r"\s*(?:`((?:[^`]|``)+)`|([^\s`:]+))\s*(.*)", item, re.DOTALL)
         if not found:
             raise ConfigError(f"partition_by has {item!r}: write a name and a type.")
         name = (found.group(1) or "").replace("``", "`") or found.group(2)
@@ -174,13 +176,15 @@ def _split_ddl(text: str) -> list[str]:
 def _option(name: str, value: Any) -> Any:
     if name in CHOICES:
         # YAML reads a bare `none` as text but `no` as false, and an empty value as null.
-        if value not in CHOICES[name]:
+        found = value.strip().lower() if isinstance(value, str) else value
+        if found not in CHOICES[name]:
             allowed = ", ".join(CHOICES[name])
             raise ConfigError(f"{name} is {value!r}: use one of {allowed}.")
-        return value
+        return found
     if name in SWITCHES:
         if not isinstance(value, bool):
-            raise ConfigError(f"{name} is {value!r}: use true or false.")
+            quotes = ", without quotes" if str(value).lower() in ("true", "false") else ""
+            raise ConfigError(f"{name} is {value!r}: use true or false{quotes}.")
         return value
     if name in COUNTS:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -192,7 +196,12 @@ def _option(name: str, value: Any) -> Any:
         return _properties(value)
     if name in ("register_as", "snapshot_path"):
         return _text(name, value)
-    raise ConfigError(f"`{name}` is not an option of convert_to_delta: use {', '.join(KNOWN[4:])}.")
+    raise ConfigError(f"`{name}` is not an option of convert_to_delta: {_hint(name, KNOWN[4:])}")
+
+
+def _hint(name: Any, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}."
 
 
 def _properties(value: Any) -> tuple[tuple[str, str], ...]:
