@@ -11,6 +11,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -19,6 +20,9 @@ from dbt.adapters.delta_maint.core.hive_layout import is_hidden_file, is_hidden_
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
 
 DELTA_LOG = "_delta_log"
+# So many entries are looked at one by one, and so many listings by executors run side by side.
+FEW_ENTRIES = 64
+LISTINGS_AT_ONCE = 4
 # Stores in which a folder is renamed in one step, so that a log is either there or not.
 ATOMIC_RENAME_SCHEMES = ("file", "hdfs", "viewfs", "abfs", "abfss", "o3fs", "ofs")
 
@@ -245,13 +249,29 @@ class HadoopFiles(TableFiles):
         """A store says so at the first write; nothing is lost then."""
 
     def list_tree(self, relative: str = "") -> list[FileEntry]:
-        base = self.absolute(relative)
-        table = self._delta.list_tree(base)
-        found = []
-        for uri, size, modified in zip(
-            *(column.to_pylist() for column in table.columns), strict=True
-        ):
-            found.append(FileEntry(relative_to(self.root, uri), size, modified))
+        """Folders that lead to a few folders only are opened here, the rest by the executors.
+
+        Delta's listing gives each folder of the first level to one task: behind `year=2024/` alone, or a
+        folder `data`, that task would have everything to itself.
+        """
+        level, found = [self.absolute(relative)], list[FileEntry]()
+        while level:
+            opened = [self._store.listStatus(self._delta.hadoop_path(path)) for path in level]
+            if sum(len(statuses) for statuses in opened) > FEW_ENTRIES:
+                break
+            level = []
+            for status in (status for statuses in opened for status in statuses):
+                uri, name = str(status.getPath().toString()), str(status.getPath().getName())
+                if status.isDirectory():
+                    level += [] if is_hidden_folder(name) else [uri]
+                elif not is_hidden_file(name):
+                    path = relative_to(self.root, uri)
+                    found.append(FileEntry(path, status.getLen(), status.getModificationTime()))
+        with ThreadPoolExecutor(LISTINGS_AT_ONCE) as pool:
+            for table in pool.map(self._delta.list_tree, level):
+                columns = (column.to_pylist() for column in table.columns)
+                for uri, size, modified in zip(*columns, strict=True):
+                    found.append(FileEntry(relative_to(self.root, uri), size, modified))
         found.sort()
         return found
 
