@@ -78,7 +78,9 @@ def test_only_the_tail_of_a_file_is_asked_for(files: list[tuple[int, str]]) -> N
         return Path(path).read_bytes()[-count:]
 
     assert read_footers(files, options(), tail)[1] == read_footers(files, options())[1]
-    assert asked == [64 * 1024] * 3
+    assert asked[0] == 64 * 1024
+    # The footers that follow are as long as the first, so no more is asked for.
+    assert max(asked[1:]) < 8 * 1024
 
 
 def test_a_long_footer_is_asked_for_again(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import json
 import math
 import re
 import struct
-from datetime import date, datetime, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 # One leaf of one file: Spark type, nulls (None: unknown), JSON text of min and max (None: unknown).
@@ -37,7 +37,6 @@ LEGACY_CALENDAR_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.l
 FIRST_GREGORIAN_DAY = date(1582, 10, 15).toordinal() - date(1970, 1, 1).toordinal()
 MICROS_OF_1900 = -2_208_988_800_000_000
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-EPOCH = datetime(1970, 1, 1)
 ASCII_TIE_BREAKER = "\x7f"
 HIGHEST_CHARACTER = "\U0010ffff"
 UNITS_PER_MILLISECOND = {"milliseconds": 1, "microseconds": 1_000}
@@ -294,8 +293,16 @@ def date_text(days: int) -> str:
 
 
 def timestamp_text(milliseconds: int, *, is_utc: bool) -> str:
-    moment = EPOCH + timedelta(milliseconds=milliseconds)
-    return moment.isoformat(timespec="milliseconds") + ("Z" if is_utc else "")
+    """
+    >>> timestamp_text(-1, is_utc=True)
+    '1969-12-31T23:59:59.999Z'
+    """
+    seconds, millisecond = divmod(milliseconds, 1_000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    day, zone = date_text(days), "Z" if is_utc else ""
+    return "%sT%02d:%02d:%02d.%03d%s" % (day, hour, minute, second, millisecond, zone)  # noqa: UP031
 
 
 def _arrow_leaves(field: Any, above: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -355,14 +362,19 @@ def _unsigned_text(kind: str, lows: list[int], highs: list[int]) -> tuple[str | 
 
 
 def _decimal_texts(kind: str, lows: list[Any], highs: list[Any]) -> tuple[str, str]:
-    scale = int(kind.rstrip(")").split(",")[1])
-    low, high = (
-        choose(v if isinstance(v, int) else int.from_bytes(v, "big", signed=True) for v in values)
-        for choose, values in ((min, lows), (max, highs))
-    )
+    low, high = min(map(_unscaled, lows)), max(map(_unscaled, highs))
     if low > high:
         raise ValueError("bounds in an unknown order")
+    scale = _scale(kind)
     return decimal_text(low, scale), decimal_text(high, scale)
+
+
+def _unscaled(value: int | bytes) -> int:
+    return value if isinstance(value, int) else int.from_bytes(value, "big", signed=True)
+
+
+def _scale(kind: str) -> int:
+    return int(kind.rstrip(")").split(",")[1])
 
 
 def _date_texts(low: int, high: int, is_legacy: bool) -> tuple[str | None, str | None]:

@@ -8,6 +8,7 @@ fails a batch; its reason comes back with it.
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ FooterSchema = tuple[str, "str | None", "list[Any]", "list[int]", int]
 
 FILES_PER_TURN = 16
 TAIL_BYTES = 64 * 1024
+SLOW_SECONDS = 0.004
 LAYOUTS = 16
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
@@ -38,15 +40,21 @@ def read_footers(
     """`files` are (number, path); with `open_tail`, path is whatever that function takes."""
     reader = FooterBatch(options, open_tail or tail_of_file)
     threads = options.get("threads", 1)
-    if threads > 1 and len(files) > 1:
+    began = time.perf_counter()
+    tried = files[: FILES_PER_TURN if open_tail is None else 1]
+    rows = [reader.row(*reader.load(file)) for file in tried]
+    rest = files[len(tried) :]
+    # Where files are in memory or near, threads only wait for each other.
+    is_slow = open_tail is not None or time.perf_counter() - began > SLOW_SECONDS * len(tried)
+    if threads > 1 and rest and is_slow:
         # A task of its own for every file would cost as much as a footer that is in memory.
-        size = max(1, min(FILES_PER_TURN, len(files) // threads))
-        turns = [files[at : at + size] for at in range(0, len(files), size)]
+        size = max(1, min(FILES_PER_TURN, len(rest) // threads))
+        turns = [rest[at : at + size] for at in range(0, len(rest), size)]
         with ThreadPoolExecutor(threads) as pool:
             read = pool.map(lambda turn: [reader.load(file) for file in turn], turns)
-            rows = [reader.row(*loaded) for turn in read for loaded in turn]
+            rows += [reader.row(*loaded) for turn in read for loaded in turn]
     else:
-        rows = [reader.row(*reader.load(file)) for file in files]
+        rows += [reader.row(*reader.load(file)) for file in rest]
     return reader.schemas, rows
 
 
@@ -66,18 +74,21 @@ class FooterBatch:
         self.schemas: list[FooterSchema] = []
         self._numbers: dict[tuple[str, bytes | None], int] = {}
         self._layouts: list[KnownLayout] = []
+        self._longest = 0
+        self._tail_bytes = TAIL_BYTES
 
     def load(self, file: tuple[int, Any]) -> tuple[int, Any, bytes]:
         """Rows and leaves of a footer that is laid out like one before, else the footer and its bytes;
         for a file that is not parquet the text of what is wrong with it."""
         number, path = file
         try:
-            tail = self.open_tail(path, TAIL_BYTES)
+            tail = self.open_tail(path, self._tail_bytes)
             length = int.from_bytes(tail[-8:-4], "little")
             if tail[-4:] == MAGIC and length + 8 > len(tail):
                 tail = self.open_tail(path, length + 8)
             raw = tail[-8 - length : -8]
             if tail[-4:] == MAGIC and len(raw) == length:
+                self._expect(length)
                 for known in self._layouts:
                     facts = known.layout.read(raw)
                     if facts is not None:
@@ -85,6 +96,12 @@ class FooterBatch:
             return number, footer_of(pa.BufferReader(tail)), raw
         except Exception as exc:  # whatever the bytes provoke, the file is named with it
             return number, bad_file_reason(exc), b""
+
+    def _expect(self, length: int) -> None:
+        """The footers of a folder are about as long as those before: no more of a file is read."""
+        if length > self._longest:
+            self._longest = length
+            self._tail_bytes = min(TAIL_BYTES, length + length // 4 + 1024)
 
     def row(self, number: int, footer: Any, raw: bytes) -> FooterRow:
         if isinstance(footer, str):
