@@ -10,6 +10,8 @@ own size to read, and making gigabytes takes seconds.
     python benchmarks/bench_convert.py                     quick: 300 files of about 450 KB
     python benchmarks/bench_convert.py medium wide         2,000 x 450 KB with 17 and with 200 columns
     python benchmarks/bench_convert.py large tiny          200 x 20 MB and 20,000 x 20 KB
+    python benchmarks/bench_convert.py many --sides ours --rounds 1
+                                                           200,000 small files, and the memory they take
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 PARTITIONS = 20
+SIDES = ["ours", "native with statistics", "native without", "deltalake"]
 WARM_UP_FILES = 300
 WARM_UP_ROUNDS = 2
 
@@ -50,6 +53,7 @@ DATASETS = {
     "medium": Dataset(2_000, 4_050),
     "wide": Dataset(2_000, 272, columns=200),
     "tiny": Dataset(20_000, 135),
+    "many": Dataset(200_000, 20, columns=10),
 }
 
 
@@ -169,6 +173,17 @@ def engines(
     }
 
 
+def peak_memory() -> str:
+    """The most that this process and each one below it has held."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError, KeyError):
+            lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+            if str(os.getpid()) in (lines["Pid"].strip(), lines["PPid"].strip()):
+                found.append((int(lines["VmHWM"].split()[0]) / 1024, lines["Name"].strip()))
+    return ", ".join(f"{name} {size:,.0f} MB" for size, name in sorted(found, reverse=True)[:2])
+
+
 def forget(spark: Any, root: Path) -> None:
     shutil.rmtree(root / "_delta_log", ignore_errors=True)
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
@@ -193,7 +208,7 @@ def judge(spark: Any, root: Path, dataset: Dataset) -> str:
     )
 
 
-def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
+def run(name: str, dataset: Dataset, rounds: int, work: Path, chosen: list[str]) -> None:
     root = work / name
     write_files(root, dataset)
     size = sum(path.stat().st_size for path in root.rglob("*.parquet"))
@@ -206,8 +221,10 @@ def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
     verdicts: dict[str, str] = {}
     phases: list[dict[str, float]] = []
     with spark_session(work) as spark:
-        warm_up(spark, dataset, work / "warm_up")
-        sides = engines(spark, root, phases)
+        warm_up(spark, dataset, work / "warm_up", chosen)
+        sides = {
+            name: side for name, side in engines(spark, root, phases).items() if name in chosen
+        }
         for _ in range(rounds):
             for side, convert in sides.items():
                 forget(spark, root)
@@ -216,6 +233,7 @@ def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
                 wall.setdefault(side, []).append(time.perf_counter() - began)
                 cpu.setdefault(side, []).append(cpu_seconds() - spent)
                 verdicts[side] = verdicts.get(side) or judge(spark, root, dataset)
+        memory = peak_memory()
     own_wall, own_cpu = statistics.median(wall["ours"]), statistics.median(cpu["ours"])
     for side in sides:
         took, spent = statistics.median(wall[side]), statistics.median(cpu[side])
@@ -225,14 +243,15 @@ def run(name: str, dataset: Dataset, rounds: int, work: Path) -> None:
         )
     shares = {name: statistics.median(p[name] for p in phases) for name in phases[0]}
     print("  ours by phase: " + ", ".join(f"{name} {took:.2f} s" for name, took in shares.items()))
+    print(f"  most memory held: {memory}", flush=True)
 
 
-def warm_up(spark: Any, dataset: Dataset, root: Path) -> None:
+def warm_up(spark: Any, dataset: Dataset, root: Path, chosen: list[str]) -> None:
     """Spark compiles and caches on first use, whoever comes first: each side goes over a few files."""
     files = min(dataset.files, WARM_UP_FILES)
     write_files(root, replace(dataset, files=files, rows=min(dataset.rows, 4_050)))
-    for convert in engines(spark, root, []).values():
-        for _ in range(WARM_UP_ROUNDS):
+    for name, convert in engines(spark, root, []).items():
+        for _ in range(WARM_UP_ROUNDS if name in chosen else 0):
             forget(spark, root)
             convert()
     shutil.rmtree(root)
@@ -242,6 +261,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", metavar="|".join(DATASETS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
     arguments = parser.parse_args()
     unknown = [name for name in arguments.datasets if name not in DATASETS]
     if unknown:
@@ -249,7 +269,7 @@ def main() -> None:
     for name in arguments.datasets or ["quick"]:
         work = Path(tempfile.mkdtemp(prefix="bench-convert-"))
         try:
-            run(name, DATASETS[name], arguments.rounds, work)
+            run(name, DATASETS[name], arguments.rounds, work, ["ours", *arguments.sides])
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
