@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.base import BaseRelation
-from dbt.adapters.delta_maint.core.compaction import RunTrace
 from dbt.adapters.delta_maint.core.compaction_plan import CompactionPlan
 from dbt.adapters.delta_maint.core.compaction_policy import Budget
-from dbt.adapters.delta_maint.core.table import Commit
+from dbt.adapters.delta_maint.core.run_trace import RunTrace
+from dbt.adapters.delta_maint.core.table import Commit, PartitionKey
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, read_mark
 from dbt.adapters.delta_maint.policies.compaction import CompactionConfig
 from dbt.adapters.delta_maint.report.compaction_text import plan_lines
@@ -80,7 +80,7 @@ class Report:
 class Request:
     """One relation to look at. `run` None: the whole table, cold partitions included.
 
-    `is_alone`: no model of this run is built meanwhile.
+    `is_alone`: no model of this run is built meanwhile. `only`: no partitions but these.
     """
 
     relation: BaseRelation
@@ -90,6 +90,7 @@ class Request:
     dry_run: bool = False
     force: bool = False
     is_alone: bool = False
+    only: frozenset[PartitionKey] | None = None
 
 
 @dataclass

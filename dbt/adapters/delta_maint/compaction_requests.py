@@ -7,6 +7,7 @@ partitions a node wrote to are known from the log, whoever else wrote meanwhile.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import threading
 import time
 from dataclasses import replace
@@ -39,6 +40,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 FORMATS = ("table", "json")
+ARGUMENTS = ("select", "dry_run", "budget", "force", "zorder", "rewrite", "settings", "format")
 
 
 class DbtCompaction:
@@ -117,13 +119,14 @@ class DbtCompaction:
             node if is_own else None,
             self._started_ms.get(node) if is_own else None,
         )
-        report = self._work.after_write(
-            _working_sql_of(adapter),
-            Request(relation, config, run),
-            off_switch=is_switched_off(switch),
-            user_conf=adapter._credentials.server_side_parameters.get(NATIVE),
-            default=model["config"].get("materialized") == "delta_optimized",
-        )
+        with told_to_dbt():
+            report = self._work.after_write(
+                _working_sql_of(adapter),
+                Request(relation, config, run),
+                off_switch=is_switched_off(switch),
+                user_conf=adapter._credentials.server_side_parameters.get(NATIVE),
+                default=model["config"].get("materialized") == "delta_optimized",
+            )
         self.fail_if_wanted([report] if report is not None else [])
         return report
 
@@ -166,7 +169,9 @@ class DbtCompaction:
 
     def run_deferred(self, adapter: Any, budget: Any, switch: Any) -> list[Report]:
         requests = self._work.take_deferred()
-        if is_switched_off(switch) or not requests:
+        with told_to_dbt():
+            is_off = is_switched_off(switch)
+        if is_off or not requests:
             return []
         return self._compact_all(adapter, requests, budget)
 
@@ -183,6 +188,7 @@ class DbtCompaction:
     ) -> list[Report]:
         _require_compaction(adapter)
         try:
+            _refuse_unknown(arguments)
             selected = select_relations(graph, arguments.get("select"))
             dry_run = read_flag("dry_run", arguments.get("dry_run") or False)
             force = read_flag("force", arguments.get("force") or False)
@@ -234,6 +240,14 @@ class DbtCompaction:
         except ConfigError as exc:
             raise DbtRuntimeError(str(exc)) from exc
         return self._work.compact_all(_working_sql_of(adapter), requests, limits)
+
+
+def _refuse_unknown(arguments: dict[str, Any]) -> None:
+    for key in arguments:
+        if key not in ARGUMENTS:
+            near = difflib.get_close_matches(str(key), ARGUMENTS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ARGUMENTS)}."
+            raise ConfigError(f"compact has the unknown argument {key!r}: {hint}")
 
 
 def _mapping(name: str, value: Any) -> dict[str, Any]:

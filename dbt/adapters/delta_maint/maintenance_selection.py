@@ -6,6 +6,7 @@ them into names.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -81,7 +82,9 @@ def _matches(
         if not items and qualified:
             items = [_of_qualified(qualified, [*nodes, *sources])]
     if not items:
-        raise ConfigError(f"select has {word!r}, which matches no table of this project.")
+        near = difflib.get_close_matches(value, [n["name"] for n in nodes], n=1)
+        hint = f" Did you mean {near[0]}?" if near and method == "name" else ""
+        raise ConfigError(f"select has {word!r}, which matches no table of this project.{hint}")
     return items
 
 

@@ -14,7 +14,8 @@ from dbt.adapters.delta_maint.core.compaction_ranking import unite_chunks
 from dbt.adapters.delta_maint.core.reservation import Reservations
 from dbt.adapters.delta_maint.core.table import PartitionKey, Snapshot
 from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
-from dbt.adapters.delta_maint.lake.compactor import CompactionResult, Compactor
+from dbt.adapters.delta_maint.lake.compaction_result import CompactionResult
+from dbt.adapters.delta_maint.lake.compactor import Compactor
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
 from dbt.adapters.delta_maint.lake.rewriters.arrow import ArrowRewriter
 from dbt.adapters.delta_maint.lake.rewriters.base import Observer, Rewriter

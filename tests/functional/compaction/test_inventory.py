@@ -171,8 +171,8 @@ def test_what_is_not_a_delta_table_is_said_in_one_sentence(spark: Any, tmp_path:
     session.sql(f"create schema {schema}")
     session.sql(f"create table {schema}.flat using parquet as select 1 as id")
     session.sql(f"create view {schema}.seen as select 1 as id")
-    for name in ("flat", "seen"):
-        with pytest.raises(NotDeltaError, match="is not a Delta table"):
+    for name, words in (("flat", "its format is parquet"), ("seen", "is a view, not a Delta")):
+        with pytest.raises(NotDeltaError, match=words):
             DeltaTable.find(sql, f"{schema}.{name}")
     for missing in (f"{schema}.none", "nowhere.none"):
         with pytest.raises(NotDeltaError, match="does not exist"):

@@ -6,17 +6,14 @@ in Delta's suite appear here as what ours does instead, marked `differs`.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from dbt.adapters.delta_maint.core import compaction
-from dbt.adapters.delta_maint.core.compaction import (
-    RunTrace,
-    is_qualified_for_auto_compact,
-    partitions_added_to,
-    prepare_auto_compact_request,
-)
+from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
 from dbt.adapters.delta_maint.core.compaction_plan import Action, CompactionPlan, Outcome
 from dbt.adapters.delta_maint.core.compaction_policy import (
     Budget,
@@ -24,8 +21,13 @@ from dbt.adapters.delta_maint.core.compaction_policy import (
     CompactionPolicy,
     PolicyKind,
 )
-from dbt.adapters.delta_maint.core.partition_choice import learnt_output_ratio
+from dbt.adapters.delta_maint.core.output_ratio import learnt_output_ratio, recent_merges
 from dbt.adapters.delta_maint.core.reservation import Reservations
+from dbt.adapters.delta_maint.core.run_trace import (
+    RunTrace,
+    is_qualified_for_auto_compact,
+    partitions_added_to,
+)
 from dbt.adapters.delta_maint.core.sizes import GIB, MIB
 from dbt.adapters.delta_maint.core.table import (
     AddedFiles,
@@ -171,6 +173,51 @@ def test_reservation_can_be_switched_off() -> None:
     assert reservations.filter_free_partitions("id", keys("1")) == frozenset()
 
 
+class TakenBetween(Reservations):
+    """Another thread takes partitions after ours has found them free."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self._names = names
+
+    def filter_free_partitions(
+        self, table_id: str, partitions: Iterable[PartitionKey]
+    ) -> frozenset[PartitionKey]:
+        free = super().filter_free_partitions(table_id, partitions)
+        super().reserve(table_id, keys(*self._names))
+        return free
+
+
+def test_of_the_chosen_partitions_those_are_dropped_that_were_reserved_meanwhile() -> None:
+    table = snapshot({"1": [1] * 9, "2": [1] * 9})
+    some = decide(table, reservations=TakenBetween("1"))
+    assert some.reserved == keys("2")
+    assert some.chunks[0].partitions == (("2",),)
+    assert decide(table, reservations=TakenBetween("1", "2")).outcome is Outcome.ALL_RESERVED
+
+
+def test_two_threads_that_reserve_at_once_get_disjoint_partitions() -> None:
+    reservations, start = Reservations(), threading.Barrier(2)
+    got: list[frozenset[PartitionKey]] = []
+
+    def reserve() -> None:
+        start.wait(10)
+        got.append(reservations.reserve("id", keys("1", "2", "3")))
+
+    threads = [threading.Thread(target=reserve) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(map(len, got)) == [0, 3]
+
+
+def test_a_look_at_the_whole_table_reserves_too() -> None:
+    """Differs: Delta reserves only with modifiedPartitionsOnly."""
+    policy = replace(BINS, modified_partitions_only=False)
+    assert decide(snapshot({"1": [1] * 9}), policy).reserved == keys("1")
+
+
 def test_nothing_stays_reserved_when_building_the_request_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -222,19 +269,34 @@ def test_min_num_files_zero_merges_whatever_can_be() -> None:
     assert not decide(snapshot([10]), policy).runs
 
 
+def test_one_busy_partition_does_not_take_the_others_along() -> None:
+    """Differs: without modifiedPartitionsOnly Delta runs on the whole table as soon as one partition has
+    enough files."""
+    policy = replace(COUNT, modified_partitions_only=False)
+    plan = decide(snapshot({"1": [100] * 30, "2": [100] * 29}), policy)
+    assert plan.outcome is Outcome.RUN_ON_ALL_PARTITIONS
+    assert plan.reserved == keys("1")
+
+
+def test_an_empty_table_is_nothing_to_compact() -> None:
+    plan = decide(snapshot([]), COUNT)
+    assert plan.sentence() == "skipped: the table has no files"
+
+
 def test_modified_partitions_only_leaves_the_others_alone() -> None:
     table = snapshot({"1": [1] * 9, "2": [1] * 9})
     assert decide(table, partitions_added_to=keys("2")).reserved == keys("2")
     assert decide(table).outcome is Outcome.RUN_ON_ALL_PARTITIONS
 
 
-def test_partitions_with_one_large_file_are_not_touched() -> None:
-    table = snapshot({"1": [200 * MIB], "2": [1] * 9, "3": [200 * MIB], "4": [1] * 9})
-    plan = decide(table)
-    assert plan.reserved == keys("2", "4")
+@pytest.mark.parametrize("large", ["1", "12", "13", "25", "135", "12345"])
+def test_partitions_with_one_large_file_are_not_touched(large: str) -> None:
+    """Among five partitions, the large ones at the start, between, and at the end."""
+    layout = {key: [200 * MIB] if key in large else [1] * 9 for key in "12345"}
+    plan = decide(snapshot(layout))
+    assert plan.reserved == keys(*(key for key in "12345" if key not in large))
     assert {skip.label: skip.reason for skip in plan.skipped} == {
-        "p=1": "no small files",
-        "p=3": "no small files",
+        f"p={key}": "no small files" for key in large
     }
 
 
@@ -261,15 +323,13 @@ def test_a_file_of_96_mib_is_not_rewritten_because_an_adaptive_target_grew() -> 
 
 def test_the_ratio_is_learnt_from_the_tables_own_history() -> None:
     merge = Commit(3, 0, "OPTIMIZE", metrics={"numRemovedBytes": "1000", "numAddedBytes": "700"})
-    assert learnt_output_ratio([merge]) == 0.7
-    assert learnt_output_ratio([]) == 1.0
-    assert (
-        learnt_output_ratio(
-            [replace(merge, metrics={"numRemovedBytes": "1000", "numAddedBytes": "1"})]
-        )
-        == 0.5
-    )
-    assert learnt_output_ratio([replace(merge, operation="WRITE")]) == 1.0
+
+    def learnt(*commits: Commit) -> float:
+        return learnt_output_ratio(recent_merges(commits))
+
+    assert (learnt(merge), learnt()) == (0.7, 1.0)
+    assert learnt(replace(merge, metrics={"numRemovedBytes": "1000", "numAddedBytes": "1"})) == 0.5
+    assert learnt(replace(merge, operation="WRITE")) == 1.0
     files = [40 * MIB] * 3
     assert decide(snapshot(files)).runs
     assert not decide(snapshot(files, commits=(merge,))).runs

@@ -129,16 +129,6 @@ def test_a_byte_is_rewritten_at_most_log2_of_target_by_size_plus_one_times(
                 assert times <= bound <= math.log2(max(1, TARGET / arrival)) + 1
 
 
-@settings(max_examples=500)
-@given(st.lists(st.integers(1, 900), min_size=1, max_size=60))
-@example([1, 1, 1, 1, 1, 1, 190, 196, 203, 203, 203, 203])
-def test_a_second_run_leaves_alone_what_the_first_has_written(arrivals: list[int]) -> None:
-    """It may still take files that were in the way of a longer prefix, rarely, as in the example."""
-    files, _ = compact_once([(size, 0) for size in arrivals], RULE)
-    files, _ = compact_once(files, RULE)
-    assert all(times <= 1 for _, times in files)
-
-
 @settings(max_examples=200)
 @given(st.lists(st.integers(1, 900), min_size=1, max_size=60))
 def test_compaction_ends_after_a_few_rounds_whatever_the_sizes(arrivals: list[int]) -> None:

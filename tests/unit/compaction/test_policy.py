@@ -27,6 +27,16 @@ def test_the_short_forms() -> None:
     assert read_config("deferred").deferred
     assert read_config({"policy": "count"}).enabled is True
     assert read_config({"enabled": False, "policy": "count"}).enabled is False
+    # As env_var() gives them.
+    assert (read_config("true").enabled, read_config(" False ").enabled) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "said", ["128 MiB", "128mb", " 128 m ", "0.125 GiB", 134217728, "134217728", "134217728b", 134217728.0]
+)  # fmt: skip
+def test_sizes_are_read_as_people_write_them(said: Any) -> None:
+    assert read_config({"target_file_size": said}).policy.target_bytes == 128 * MIB
+    assert read_budget(said).max_bytes == 128 * MIB
 
 
 def test_every_setting_reaches_the_policy() -> None:
@@ -58,7 +68,31 @@ def test_every_setting_reaches_the_policy() -> None:
     [
         ("yes", "auto_compact is 'yes'"),
         (3, "auto_compact is 3"),
+        (["bins"], "use true, false, deferred, or a dictionary of settings"),
         ({"polcy": "bins"}, "did you mean policy?"),
+        ({"target_size": "1 GiB"}, "did you mean target_file_size?"),
+        ({"xyz": 1}, "known are avoid_writers, clustered"),
+        ({1: 1}, "unknown setting 1"),
+        ({"target_file_size": ["128 MiB"]}, "target_file_size is ['128 MiB']"),
+        ({"target_file_size": True}, "target_file_size is True"),
+        ({"target_file_size": "128 MX"}, "a size such as '128 MiB'"),
+        ({"target_file_size": "1e9"}, "target_file_size is '1e9'"),
+        ({"target_file_size": 2**63}, "between 1 byte and 2^63 - 1"),
+        ({"min_file_size": "0.5"}, "between 1 byte and 2^63 - 1"),
+        ({"max_bytes": -1}, "max_bytes is -1"),
+        ({"max_partitions": 0}, "at least 1"),
+        ({"max_partitions": 2.5}, "max_partitions is 2.5"),
+        ({"max_partitions": "²"}, "max_partitions is '²'"),
+        ({"max_seconds": "inf"}, "max_seconds is 'inf'"),
+        ({"quiet_seconds": None, "max_seconds": [1]}, "max_seconds is [1]"),
+        ({"max_deleted_rows_ratio": 1.5}, "at most 1"),
+        ({"done_ratio": -0.5}, "done_ratio is -0.5"),
+        ({"policy": ["bins"]}, "policy is ['bins']"),
+        ({"policy": "EAGER"}, "use one of bins, count, eager"),
+        ({"clustered": True}, "use one of skip, optimize"),
+        ({"modified_partitions_only": 1}, "modified_partitions_only is 1: use true or false"),
+        ({"deferred": "later"}, "deferred is 'later'"),
+        ({"zorder": ["a", None]}, "zorder is"),
         ({"policy": "all"}, "use one of bins, count, eager"),
         ({"target_file_size": 0}, "target_file_size is 0"),
         ({"target_file_size": "-1"}, "target_file_size is '-1'"),
@@ -123,6 +157,11 @@ def test_the_first_that_says_anything_decides(
     assert found is expected
 
 
+def test_a_conf_that_says_neither_is_refused_as_delta_refuses_it() -> None:
+    with pytest.raises(ConfigError, match=r"autoCompact\.enabled is 'auto': use true"):
+        is_enabled(read_config(None), off_switch=False, user_conf="auto", properties={})
+
+
 @pytest.mark.parametrize(
     ("environment", "var", "off"),
     [
@@ -131,6 +170,9 @@ def test_the_first_that_says_anything_decides(
         ("false", None, True),
         ("true", False, False),
         ("", "off", True),
+        (" OFF ", None, True),
+        (None, 0, True),
+        (None, True, False),
     ],
 )
 def test_the_off_switch(
@@ -142,11 +184,31 @@ def test_the_off_switch(
     assert is_switched_off(var) is off
 
 
+def test_an_off_switch_that_says_neither_is_refused_not_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DELTA_MAINT_AUTO_COMPACT", "disabled")
+    with pytest.raises(ConfigError, match="DELTA_MAINT_AUTO_COMPACT is 'disabled'"):
+        is_switched_off(None)
+    monkeypatch.delenv("DELTA_MAINT_AUTO_COMPACT")
+    with pytest.raises(ConfigError, match="delta_maint_auto_compact is 'none'"):
+        is_switched_off("none")
+
+
 def test_budgets() -> None:
     assert read_budget(None) == Budget()
     assert read_budget("2 GiB") == Budget(max_bytes=2 * GIB)
     assert read_budget({"max_seconds": 5, "max_partitions": 2}) == Budget(None, 2, 5.0)
-    for value in ({"max_byte": 1}, "many", [1]):
+    for value in (
+        {"max_byte": 1},
+        {"max_bytes": "-1"},
+        "many",
+        [1],
+        0,
+        -5,
+        True,
+        {"policy": "eager"},
+    ):
         with pytest.raises(ConfigError):
             read_budget(value)
 
@@ -215,3 +277,10 @@ def test_a_qualified_name_of_a_model_has_the_settings_of_the_model() -> None:
 def test_words_that_select_nothing_or_are_dbts_own_are_refused(select: Any) -> None:
     with pytest.raises(ConfigError, match="select"):
         select_relations(GRAPH, select)
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one() -> None:
+    with pytest.raises(
+        ConfigError, match=r"matches no table of this project\. Did you mean orders"
+    ):
+        select_relations(GRAPH, "oders")

@@ -8,8 +8,8 @@ partition carries its reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dbt.adapters.delta_maint.core.compaction_plan import (
     Action,
@@ -18,9 +18,9 @@ from dbt.adapters.delta_maint.core.compaction_plan import (
     PartitionWork,
     SkippedPartition,
 )
-from dbt.adapters.delta_maint.core.compaction_policy import Budget, Clustered, CompactionPolicy
+from dbt.adapters.delta_maint.core.compaction_policy import Budget, CompactionPolicy
 from dbt.adapters.delta_maint.core.compaction_ranking import make_chunks, rank_within_budget
-from dbt.adapters.delta_maint.core.errors import PredicateError
+from dbt.adapters.delta_maint.core.output_ratio import recent_merges
 from dbt.adapters.delta_maint.core.packing import BinRule
 from dbt.adapters.delta_maint.core.partition_choice import (
     Chosen,
@@ -30,58 +30,11 @@ from dbt.adapters.delta_maint.core.partition_choice import (
     choose_partitions_based_on_min_num_small_files,
     small_bytes_of,
 )
-from dbt.adapters.delta_maint.core.partition_predicate import (
-    refuse_columns_that_cannot_narrow,
-    typed_key,
-)
+from dbt.adapters.delta_maint.core.partition_predicate import first_notations
 from dbt.adapters.delta_maint.core.reservation import Reservations
-from dbt.adapters.delta_maint.core.table import Commit, DataFile, PartitionKey, Snapshot
-
-PartitionKeySet = frozenset[PartitionKey]
-IsOurs = Callable[[Commit], bool]
-
-
-@dataclass(frozen=True)
-class RunTrace:
-    """How the commits of one model's run are known: by their mark, else by when the node started."""
-
-    is_marked: IsOurs
-    started_ms: int | None = None
-
-    def commits_of_run(self, commits: Sequence[Commit]) -> tuple[Commit, ...] | None:
-        """None where it cannot be told which commits are the run's: then all partitions count."""
-        ours = tuple(commit for commit in commits if self.is_marked(commit))
-        if not ours and self.started_ms is not None:
-            ours = tuple(commit for commit in commits if commit.timestamp_ms >= self.started_ms)
-        if not ours and self.started_ms is None:
-            return None
-        is_cut_off = bool(ours) and ours[0] is commits[0] and commits[0].version > 0
-        return None if is_cut_off else ours
-
-    def version_before(self, commits: Sequence[Commit]) -> int | None:
-        ours = self.commits_of_run(commits)
-        return ours[0].version - 1 if ours else None
-
-
-def partitions_added_to(
-    snapshot: Snapshot, trace: RunTrace
-) -> tuple[PartitionKeySet | None, tuple[Commit, ...] | None, int]:
-    """Partitions that the run's commits added new data to, those commits, and the bytes written."""
-    commits = trace.commits_of_run(snapshot.commits)
-    if commits is None:
-        return None, None, 0
-    versions = {commit.version for commit in commits}
-    added = [a for a in snapshot.added if a.version in versions and a.data_change]
-    return frozenset(a.partition for a in added), commits, sum(a.size_bytes for a in added)
-
-
-def is_qualified_for_auto_compact(policy: CompactionPolicy, commits: Sequence[Commit]) -> bool:
-    """A commit happened, and its kind is one that the policy answers to."""
-    if not commits:
-        return False
-    if not policy.modified_partitions_only or not policy.non_blind_append:
-        return True
-    return any(commit.is_blind_append is not True for commit in commits)
+from dbt.adapters.delta_maint.core.run_trace import PartitionKeySet
+from dbt.adapters.delta_maint.core.special_tables import clustering_plan, refusal_of
+from dbt.adapters.delta_maint.core.table import DataFile, PartitionKey, Snapshot
 
 
 def prepare_auto_compact_request(
@@ -102,6 +55,7 @@ def prepare_auto_compact_request(
     reserved.
     """
     rule = bin_rule(snapshot, policy)
+    budget = policy.budget if budget is None else budget
     empty = CompactionPlan(
         outcome=Outcome.NOT_SUPPORTED,
         reason="",
@@ -114,16 +68,19 @@ def prepare_auto_compact_request(
         policy=policy.kind.value,
         files=len(snapshot.files),
         size_bytes=snapshot.total_bytes,
+        output_ratio=rule.output_ratio,
+        merges=recent_merges(snapshot.commits),
+        max_bytes=budget.max_bytes,
     )
-    refusal = _refusal(snapshot, policy)
+    refusal = refusal_of(snapshot, policy)
     if refusal is not None:
         return replace(empty, reason=refusal)
     busy = {} if force else dict(busy_partitions or {})
     if snapshot.is_clustered:
         if busy:
             return replace(empty, outcome=Outcome.OTHER_WRITERS, reason=next(iter(busy.values())))
-        return _clustering(empty, snapshot)
-    first_notation = _first_notations(snapshot, session_zone)
+        return clustering_plan(empty, snapshot)
+    first_notation = first_notations(snapshot, session_zone)
     grouped: dict[PartitionKey, list[DataFile]] = {}
     for key, files in snapshot.by_partition().items():
         grouped.setdefault(first_notation(key), []).extend(files)
@@ -137,7 +94,7 @@ def prepare_auto_compact_request(
         grouped,
         partitions_added_to=partitions_added_to,
         reservations=reservations,
-        budget=policy.budget if budget is None else budget,
+        budget=budget,
         force=force,
         busy={first_notation(key): reason for key, reason in busy.items()},
     )
@@ -219,65 +176,6 @@ def reserve_table_partitions(
         if policy.reserve_partitions:
             reservations.release(snapshot.table_id, got)
         raise
-
-
-def _refusal(snapshot: Snapshot, policy: CompactionPolicy) -> str | None:
-    feature = snapshot.catalog_managed_feature
-    if feature is not None:
-        return f"the table has the feature {feature}, whose commits only its catalog makes"
-    if snapshot.is_clustered and policy.clustered is Clustered.SKIP:
-        columns = ", ".join(snapshot.clustering_columns)
-        return (
-            f"the table is clustered by {columns}, and OPTIMIZE would cluster it: set "
-            "`clustered: optimize` to allow that"
-        )
-    try:
-        refuse_columns_that_cannot_narrow(snapshot.partition_columns)
-    except PredicateError as exc:
-        return str(exc)
-    return None
-
-
-def _clustering(empty: CompactionPlan, snapshot: Snapshot) -> CompactionPlan:
-    fresh = [f for f in snapshot.files if f.clustering_provider is None]
-    if len(fresh) < 2:
-        return replace(
-            empty,
-            outcome=Outcome.INSUFFICIENT_FILES,
-            reason=f"{len(fresh)} of {len(snapshot.files)} files are not clustered yet",
-        )
-    work = PartitionWork(
-        partition=(),
-        label="all",
-        action=Action.CLUSTER,
-        partition_files=len(snapshot.files),
-        considered_files=len(snapshot.files),
-        input_files=len(fresh),
-        input_bytes=sum(file.size_bytes for file in fresh),
-        output_files=1,
-        output_bytes=sum(file.size_bytes for file in fresh),
-        reason=f"{len(fresh)} files are not clustered yet",
-        gain=len(fresh),
-    )
-    chunks = make_chunks((), (work,), cap_bytes=empty.cap_bytes)
-    return replace(
-        empty,
-        outcome=Outcome.RUN_ON_ALL_PARTITIONS,
-        reason=work.reason,
-        chosen=(work,),
-        chunks=chunks,
-    )
-
-
-def _first_notations(snapshot: Snapshot, zone: str) -> Callable[[PartitionKey], PartitionKey]:
-    """OPTIMIZE groups by typed values, so two notations of one timestamp are one partition."""
-    columns = snapshot.partition_columns
-    if not any(column.sql_type == "timestamp" for column in columns):
-        return lambda key: key
-    first_of: dict[PartitionKey, PartitionKey] = {}
-    for key in snapshot.by_partition():
-        first_of.setdefault(typed_key(columns, key, zone), key)
-    return lambda key: first_of.get(typed_key(columns, key, zone), key)
 
 
 def _zordered(

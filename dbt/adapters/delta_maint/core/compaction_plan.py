@@ -6,12 +6,13 @@ line, the JSON file and the run itself all use this object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from dbt.adapters.delta_maint.core.compaction_policy import Rewrite
+from dbt.adapters.delta_maint.core.output_ratio import Merge
 from dbt.adapters.delta_maint.core.sizes import format_bytes
 from dbt.adapters.delta_maint.core.table import PartitionKey
 
@@ -48,7 +49,8 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True)
 class PartitionWork:
-    """What happens to one partition. For COMPACT: every file below a size within the given limits."""
+    """What happens to one partition. For COMPACT: every file below a size within the given limits;
+    `left_files` could be inputs too and are not."""
 
     partition: PartitionKey
     label: str
@@ -64,6 +66,8 @@ class PartitionWork:
     waits: bool = False
     above_bytes: int = 0
     up_to_bytes: int | None = None
+    left_files: int = 0
+    left_bytes: int = 0
 
     @property
     def files_removed(self) -> int:
@@ -101,6 +105,10 @@ class Chunk:
 
 @dataclass(frozen=True)
 class CompactionPlan:
+    """One pass over a table. `later` are the passes that are expected after it: what it leaves can make
+    room for another merge that is worth it. They are planned anew from what the table then is.
+    """
+
     outcome: Outcome
     reason: str
     table: str
@@ -118,22 +126,33 @@ class CompactionPlan:
     notes: tuple[str, ...] = field(default=())
     holds_reservation: bool = False
     rewriter: Rewrite = Rewrite.DELTA
+    output_ratio: float = 1.0
+    merges: tuple[Merge, ...] = ()
+    max_bytes: int | None = None
+    later: tuple[CompactionPlan, ...] = ()
 
     @property
     def runs(self) -> bool:
         return self.outcome.runs
 
     @property
+    def works(self) -> Iterator[tuple[int, PartitionWork]]:
+        """What is to be done, pass by pass."""
+        for number, plan in enumerate((self, *self.later), start=1):
+            for work in plan.chosen:
+                yield number, work
+
+    @property
     def input_files(self) -> int:
-        return sum(work.input_files for work in self.chosen)
+        return sum(work.input_files for _, work in self.works)
 
     @property
     def input_bytes(self) -> int:
-        return sum(work.input_bytes for work in self.chosen)
+        return sum(work.input_bytes for _, work in self.works)
 
     @property
     def output_files(self) -> int:
-        return sum(work.output_files for work in self.chosen)
+        return sum(work.output_files for _, work in self.works)
 
     @property
     def chosen_partitions(self) -> frozenset[PartitionKey]:
@@ -150,6 +169,7 @@ class CompactionPlan:
         return (
             f"{self.input_files} -> {self.output_files} files in {len(self.chosen)} "
             f"partition{'s' if len(self.chosen) != 1 else ''}, {format_bytes(self.input_bytes)}"
+            + (f" in {1 + len(self.later)} passes" if self.later else "")
             + "".join(f"; {note}" for note in self.notes)
         )
 
@@ -169,12 +189,16 @@ class CompactionPlan:
             "input_files": self.input_files,
             "input_bytes": self.input_bytes,
             "expected_output_files": self.output_files,
-            "statements": len(self.chunks),
+            "passes": 1 + len(self.later) if self.runs else 0,
+            "statements": sum(len(plan.chunks) for plan in (self, *self.later)),
+            "max_bytes": self.max_bytes,
+            "expected_output_ratio": self.output_ratio,
             "rewriter": self.rewriter.value,
             "notes": list(self.notes),
             "chosen": [
                 {
                     "partition": work.label,
+                    "pass": number,
                     "action": work.action.value,
                     "files": work.partition_files,
                     "input_files": work.input_files,
@@ -184,7 +208,7 @@ class CompactionPlan:
                     "files_removed_per_mib": round(work.gain_per_byte * 1024**2, 4),
                     "reason": work.reason,
                 }
-                for work in self.chosen
+                for number, work in self.works
             ],
             "skipped": [
                 {

@@ -11,14 +11,12 @@ from dbt.adapters.delta_maint.core.compaction_policy import (
     CompactionPolicy,
     PolicyKind,
 )
+from dbt.adapters.delta_maint.core.output_ratio import learnt_output_ratio, recent_merges
 from dbt.adapters.delta_maint.core.packing import Bin, BinRule, Cut, next_fit, worthwhile_cuts
 from dbt.adapters.delta_maint.core.sizes import format_bytes, target_file_bytes
 from dbt.adapters.delta_maint.core.table import Commit, DataFile, PartitionKey, Snapshot
 
 Grouped = Mapping[PartitionKey, Sequence[DataFile]]
-
-LEAST_OUTPUT_RATIO = 0.5
-COMMITS_TO_LEARN_FROM = 5
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ def choose_partitions_based_on_min_num_small_files(
 ) -> Chosen:
     """By small files, with the rule the policy names; `force` takes whatever can be merged."""
     kind = PolicyKind.EAGER if force else policy.kind
-    limit_bytes = _limit_bytes(policy, rule, kind)
+    limit_bytes = limit_bytes_of(policy, rule, kind)
     last_compaction_ms = _last_compaction_ms(snapshot.commits)
     works: dict[PartitionKey, tuple[PartitionWork, ...]] = {}
     skipped: dict[PartitionKey, str] = {}
@@ -65,7 +63,8 @@ def choose_partitions_based_on_min_num_small_files(
             file.modified_ms < last_compaction_ms for file in candidates
         )
         works[key] = tuple(
-            _work(snapshot, key, files, cut, rule, next_size=next_size, waits=waits) for cut in cuts
+            _work(snapshot, key, files, sizes, cut, rule, next_size=next_size, waits=waits)
+            for cut in cuts
         )
     return Chosen(works, skipped)
 
@@ -125,25 +124,15 @@ def bin_rule(snapshot: Snapshot, policy: CompactionPolicy) -> BinRule:
         small_ratio=small_ratio,
         done_ratio=policy.done_ratio,
         min_input_files=policy.min_input_files,
-        output_ratio=learnt_output_ratio(snapshot.commits),
+        output_ratio=learnt_output_ratio(recent_merges(snapshot.commits)),
     )
-
-
-def learnt_output_ratio(commits: Iterable[Commit]) -> float:
-    """What merging left of the bytes it read, in this table's own recent OPTIMIZE commits."""
-    merges = [c for c in commits if c.operation == "OPTIMIZE" and c.metric("numRemovedBytes") > 0]
-    recent = merges[-COMMITS_TO_LEARN_FROM:]
-    removed_bytes = sum(commit.metric("numRemovedBytes") for commit in recent)
-    added_bytes = sum(commit.metric("numAddedBytes") for commit in recent)
-    if not removed_bytes or not added_bytes:
-        return 1.0
-    return min(1.0, max(LEAST_OUTPUT_RATIO, added_bytes / removed_bytes))
 
 
 def _work(
     snapshot: Snapshot,
     key: PartitionKey,
     files: Sequence[DataFile],
+    candidates: Sequence[int],
     cut: Cut,
     rule: BinRule,
     *,
@@ -166,6 +155,8 @@ def _work(
         waits=waits,
         above_bytes=cut.above_bytes,
         up_to_bytes=cut.up_to_bytes if cut.up_to_bytes is not None else next_size,
+        left_files=len(candidates) - cut.input_files,
+        left_bytes=sum(candidates) - cut.input_bytes,
     )
 
 
@@ -182,7 +173,7 @@ def _why_not(
     return rule.explain(unworthy or Bin(len(small), sum(small), small[-1]))
 
 
-def _limit_bytes(policy: CompactionPolicy, rule: BinRule, kind: PolicyKind) -> int:
+def limit_bytes_of(policy: CompactionPolicy, rule: BinRule, kind: PolicyKind) -> int:
     """Files of this size and above are never inputs."""
     if kind is not PolicyKind.BINS:
         return small_bytes_of(policy, rule)

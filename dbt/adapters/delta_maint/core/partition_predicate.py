@@ -8,12 +8,12 @@ rewrite the whole table: that is refused here, before any statement exists.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from zoneinfo import ZoneInfo
 
 from dbt.adapters.delta_maint.core.errors import PredicateError
 from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
-from dbt.adapters.delta_maint.core.table import PartitionColumn, PartitionKey
+from dbt.adapters.delta_maint.core.table import PartitionColumn, PartitionKey, Snapshot
 
 
 def create_partition_predicate(
@@ -52,6 +52,17 @@ def typed_key(columns: Sequence[PartitionColumn], key: PartitionKey, zone: str) 
         _instant(value, zone) if value is not None and column.sql_type == "timestamp" else value
         for column, value in zip(columns, key, strict=True)
     )
+
+
+def first_notations(snapshot: Snapshot, zone: str) -> Callable[[PartitionKey], PartitionKey]:
+    """OPTIMIZE groups by typed values, so two notations of one timestamp are one partition."""
+    columns = snapshot.partition_columns
+    if not any(column.sql_type == "timestamp" for column in columns):
+        return lambda key: key
+    first_of: dict[PartitionKey, PartitionKey] = {}
+    for key in snapshot.by_partition():
+        first_of.setdefault(typed_key(columns, key, zone), key)
+    return lambda key: first_of.get(typed_key(columns, key, zone), key)
 
 
 def _instant(raw: str, zone: str) -> str:

@@ -28,6 +28,8 @@ class DeltaTable:
             sentence = telling_sentence(exc)
             if (error_class(sentence) or "").endswith("_NOT_FOUND"):
                 raise NotDeltaError(f"{name} does not exist.") from exc
+            if (error_class(sentence) or "").startswith("EXPECT_TABLE_NOT_VIEW"):
+                raise NotDeltaError(f"{name} is a view, not a Delta table.") from exc
             if (error_class(sentence) or "").startswith("DELTA_UNSUPPORTED_FEATURES"):
                 raise NotDeltaError(f"{name} cannot be read: {sentence}") from exc
             raise NotDeltaError(f"{name} is not a Delta table: {sentence}") from exc

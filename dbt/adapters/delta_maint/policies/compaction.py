@@ -26,6 +26,7 @@ from dbt.adapters.delta_maint.core.sizes import parse_bytes
 
 CONF = "spark.databricks.delta.autoCompact"
 DEFERRED = "deferred"
+_FLAGS = {"true": True, "false": False}
 PROPERTY = "delta.autoOptimize.autoCompact"
 LEGACY_PROPERTY = "delta.autoOptimize"
 
@@ -47,6 +48,8 @@ def read_config(value: Any, *, target_file_size: Any = None) -> CompactionConfig
         settings = {} if value is None else {"enabled": value}
     elif isinstance(value, str) and value.strip().lower() == DEFERRED:
         settings = {"enabled": True, "deferred": True}
+    elif isinstance(value, str) and value.strip().lower() in _FLAGS:
+        settings = {"enabled": value}  # as env_var() gives it
     elif isinstance(value, Mapping):
         settings = {"enabled": True, **value}
     else:
@@ -111,7 +114,7 @@ def is_enabled(
     if config.enabled is not None:
         return config.enabled, "auto_compact of the model"
     if user_conf is not None:
-        return user_conf.strip().lower() == "true", f"the conf {CONF}.enabled"
+        return read_flag(f"{CONF}.enabled", user_conf), f"the conf {CONF}.enabled"
     if properties.get(LEGACY_PROPERTY, "").lower() == "true":
         return True, f"the table property {LEGACY_PROPERTY}"
     if PROPERTY in properties:
@@ -137,8 +140,8 @@ def read_budget(value: Any) -> Budget:
 def read_flag(name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
+    if isinstance(value, str) and value.strip().lower() in _FLAGS:
+        return _FLAGS[value.strip().lower()]
     raise ConfigError(f"{name} is {value!r}: use true or false.")
 
 
@@ -146,7 +149,7 @@ def _whole_number(name: str, value: Any, least: int) -> int:
     text = (
         str(value).strip() if isinstance(value, int | str) and not isinstance(value, bool) else ""
     )
-    if not text.isdigit() or not least <= int(text) < 2**31:
+    if not (text.isascii() and text.isdigit()) or not least <= int(text) < 2**31:
         raise ConfigError(f"{name} is {value!r}: use a whole number of at least {least}.")
     return int(text)
 

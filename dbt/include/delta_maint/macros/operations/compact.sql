@@ -1,10 +1,10 @@
 {% macro compact(select=none, dry_run=false, budget=none, force=false, zorder=false, rewrite=none, settings=none, format='table') %}
   {#- dbt run-operation compact --args '{select: [orders, "tag:daily"], dry_run: true}' -#}
   {% if execute %}
-    {% set reports = adapter.compact(graph, {
-      'select': select, 'dry_run': dry_run, 'budget': budget, 'force': force, 'zorder': zorder,
-      'rewrite': rewrite, 'settings': settings, 'format': format,
-    }) %}
+    {% set reports = adapter.compact(graph, dict(kwargs,
+      select=select, dry_run=dry_run, budget=budget, force=force, zorder=zorder,
+      rewrite=rewrite, settings=settings, format=format,
+    )) %}
     {% for report in reports %}
       {% if format == 'json' %}
         {% do log(report.json_line(), info=true) %}
