@@ -49,6 +49,8 @@ class DeltaSqlRewriter:
             f"{OPTIMIZE}.repartition.enabled": "false",
             # One statement is one commit, whatever the profile says about batches.
             f"{OPTIMIZE}.batchSize": str(2**62),
+            # The plan counts two notations of one timestamp as one partition.
+            "spark.databricks.delta.normalizePartitionValuesOnRead": "true",
             "spark.databricks.delta.autoCompact.enabled": "false",
             "spark.sql.files.maxRecordsPerFile": "0",
             USER_METADATA: mark.text(),
