@@ -45,7 +45,20 @@ def skewed200(run: int) -> dict[str, list[int]]:
     }
 
 
-LAYOUTS: dict[str, Writes] = {"flat": flat, "part10": part10, "skewed200": skewed200}
+LAYOUTS: dict[str, Writes] = {
+    "flat": flat,
+    "part10": part10,
+    "merge": part10,  # the same sizes; half of the rows replace rows of the run before
+    "skewed200": skewed200,
+}
+
+
+def simulated(layout: str, runs: int) -> dict[str, Outcome]:
+    by_merge = layout == "merge"
+    return {
+        name: simulate(LAYOUTS[layout], runs, compact, by_merge=by_merge)
+        for name, compact in POLICIES.items()
+    }
 
 
 def bins(min_input_files: int = 8) -> CompactionPolicy:
@@ -155,13 +168,11 @@ def main() -> None:
     parser.add_argument("--policies", nargs="*", default=REAL_POLICIES)
     arguments = parser.parse_args()
     short = {
-        layout: {name: simulate(writes, arguments.runs, c) for name, c in POLICIES.items()}
-        for layout, writes in LAYOUTS.items()
-        if layout != "skewed200"
+        layout: simulated(layout, arguments.runs) for layout in LAYOUTS if layout != "skewed200"
     }
     if not arguments.real:
-        for layout, writes in LAYOUTS.items():
-            outcomes = {name: simulate(writes, MANY_RUNS, c) for name, c in POLICIES.items()}
+        for layout in LAYOUTS:
+            outcomes = simulated(layout, MANY_RUNS)
             print_table(f"{layout}, {MANY_RUNS} simulated runs", outcomes)
             if layout == "part10":
                 plot(outcomes, PLOT)
@@ -184,7 +195,7 @@ def main() -> None:
     for layout, outcomes in in_one_process(arguments.layouts, chosen, arguments.runs, TARGET):
         real[layout] |= outcomes
         in_order = {name: real[layout][name] for name in REAL_POLICIES if name in real[layout]}
-        compare(layout, arguments.runs, in_order, short.get(layout, {}))
+        compare(layout, arguments.runs, in_order, short[layout])
 
 
 if __name__ == "__main__":

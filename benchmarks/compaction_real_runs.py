@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction_simulation import Outcome
+from dbt.adapters.delta_maint.core.compaction_plan import CompactionPlan
 from dbt.adapters.delta_maint.core.compaction_policy import CompactionPolicy
 
 Way = CompactionPolicy | str | None
@@ -148,8 +149,7 @@ class RealTable:
             session.sql(f"insert into {self.name} {source}")
 
     def _plan_and_run(self, session: Any, policy: CompactionPolicy) -> None:
-        from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
-        from dbt.adapters.delta_maint.core.reservation import Reservations
+        from dbt.adapters.delta_maint.core.compaction_passes import may_find_more
         from dbt.adapters.delta_maint.lake.commit_mark import CommitMark
         from dbt.adapters.delta_maint.lake.compactor import Compactor
         from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
@@ -158,17 +158,30 @@ class RealTable:
 
         sql = SessionSql(session.newSession())
         table = DeltaTable.find(sql, self.name)
-        plan = prepare_auto_compact_request(
+        while (plan := self._plan(sql, table, policy)).runs:
+            result = Compactor(
+                sql,
+                table,
+                DeltaSqlRewriter(session, threads=2),
+                policy,
+                CommitMark("compact", "bench"),
+            ).run(plan)
+            assert not result.errors, result.errors
+            merges = [(c.metrics.bytes_removed, c.metrics.bytes_added) for c in result.chunks]
+            if not may_find_more(plan, policy, merges):
+                break
+
+    def _plan(self, sql: Any, table: Any, policy: CompactionPolicy) -> CompactionPlan:
+        from dbt.adapters.delta_maint.core.compaction import prepare_auto_compact_request
+        from dbt.adapters.delta_maint.core.reservation import Reservations
+
+        return prepare_auto_compact_request(
             table.snapshot(sql),
             policy,
             table=self.name,
             partitions_added_to=None,
             reservations=Reservations(),
         )
-        result = Compactor(
-            sql, table, DeltaSqlRewriter(session, threads=2), policy, CommitMark("compact", "bench")
-        ).run(plan)
-        assert not result.errors, result.errors
 
     def _newest_version(self) -> int:
         return max(int(path.stem) for path in (self.folder / "_delta_log").glob("*.json"))
