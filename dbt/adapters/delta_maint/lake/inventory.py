@@ -50,6 +50,9 @@ _ADD = (
     "modificationTime: bigint, dataChange: boolean, stats: string, tags: map<string, string>, "
     f"clusteringProvider: string, {_DELETION_VECTOR}"
 )
+_KEPT_FIELDS = (
+    "path", "partitionValues", "size", "modificationTime", "tags", "clusteringProvider", "deletionVector",
+)  # fmt: skip
 _FILE_SCHEMA = f"{_ADD}>, remove struct<path: string, {_DELETION_VECTOR}>"
 # A checkpoint may hold statistics as a struct only.
 _CHECKPOINT_SCHEMA = f"{_ADD}, stats_parsed: struct<numRecords: bigint>>"
@@ -276,12 +279,15 @@ def _tail_query(commits: str | None, first_commit: int) -> str:
     """Per (path, deletion vector) the last action of the commits."""
     assert commits is not None
     record = "cast(get_json_object(add.stats, '$.numRecords') as bigint)"
+    # Statistics are most of an action's bytes: they need not be sorted by.
+    kept = ", ".join(f"'{name}', add.{name}" for name in _KEPT_FIELDS)
     return (
         "select path, dv_id, last.is_add as is_add, last.add as add, "
         "last.num_records as num_records from ("
         "select coalesce(add.path, remove.path) as path, "
         f"case when add is not null then {_vector_id('add')} else {_vector_id('remove')} end "
-        f"as dv_id, max_by(struct(add is not null as is_add, add, {record} as num_records), "
+        f"as dv_id, max_by(struct(add is not null as is_add, named_struct({kept}) as add, "
+        f"{record} as num_records), "
         "version) as last from ("
         f"select version, inline(array(from_json(value, {string_literal(_FILE_SCHEMA)}))) from ("
         f"select {_VERSION} as version, value from {commits}) "
