@@ -105,6 +105,15 @@ def ansi_mode() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="class")
+def logs_dir(tmp_path_factory: pytest.TempPathFactory, prefix: str) -> Iterator[str]:
+    """dbt's own fixture would put them into the folder that the tests run in."""
+    folder = str(tmp_path_factory.mktemp("logs") / prefix)
+    os.environ["DBT_LOG_PATH"] = folder
+    yield folder
+    del os.environ["DBT_LOG_PATH"]
+
+
+@pytest.fixture(scope="class")
 def dbt_profile_target(session_target: dict[str, Any]) -> dict[str, Any]:
     return dict(session_target)
 
