@@ -12,11 +12,12 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt.adapters.delta_maint.core.errors import DeltaMaintError, ProfileError, SparkStartError
 from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
 from dbt.adapters.delta_maint.environments.connect_settings import ConnectSettings
+from dbt.adapters.delta_maint.environments.server_verdicts import delta_verdict
 from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
@@ -39,7 +40,6 @@ OURS = {
     "spark.databricks.delta.autoCompact.enabled": "false",
 }
 CANCEL_AGAIN_SECONDS = 0.5
-DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
 
 class ConnectHandle(Handle):
@@ -191,7 +191,7 @@ class ConnectEnvironment(Environment):
             told = f"Spark {server}, client {ours}"
             advice = "" if fits else f": install pyspark {server}, or start a server of {ours}"
             found.append(Verdict("server", told + advice, is_good=fits))
-            found.append(_delta_verdict(session))
+            found.append(delta_verdict(lambda key: session.conf.get(key, None)))
             place = session.conf.get("spark.sql.warehouse.dir", None)
             found.append(Verdict("warehouse", f"{place}, as the server has it"))
         finally:
@@ -220,17 +220,3 @@ class ConnectEnvironment(Environment):
                 f"({sentence.splitlines()[0]}): set it where the server is started."
             )
         return SparkStartError(f"The Spark Connect server at {where} refused: {sentence}")
-
-
-def _delta_verdict(session: Any) -> Verdict:
-    extensions = str(session.conf.get("spark.sql.extensions", None) or "")
-    catalog = str(session.conf.get("spark.sql.catalog.spark_catalog", None) or "")
-    if DELTA in extensions and "DeltaCatalog" in catalog:
-        return Verdict("delta", "the server has Delta's extension and catalog")
-    return Verdict(
-        "delta",
-        f"the server lacks spark.sql.extensions={DELTA} or "
-        "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog: start it "
-        "with both",
-        is_good=False,
-    )

@@ -22,6 +22,7 @@ from dbt.adapters.delta_maint.core.errors import (
     SparkStartError,
 )
 from dbt.adapters.delta_maint.environments.base import Environment, Handle, Verdict
+from dbt.adapters.delta_maint.environments.server_verdicts import delta_verdict
 from dbt.adapters.delta_maint.environments.thrift_settings import ThriftSettings
 from dbt.adapters.delta_maint.lake.spark_errors import telling_sentence
 from dbt.adapters.delta_maint.lake.sql_runner import SqlConnection
@@ -41,7 +42,6 @@ OURS = {
     "spark.databricks.delta.autoCompact.enabled": "false",
 }
 CANCEL_AGAIN_SECONDS = 0.5
-DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 CANCELLED = "This connection was cancelled."
 
 
@@ -259,7 +259,7 @@ class ThriftEnvironment(Environment):
             fits = tuple(int(part) for part in version.split(".")[:2]) >= (4, 0)
             advice = "" if fits else ": start a server of Spark 4 with Delta 4"
             found.append(Verdict("server", f"Spark {version}{advice}", is_good=fits))
-            found.append(_delta_verdict(session))
+            found.append(delta_verdict(session.conf))
             place = session.conf("spark.sql.warehouse.dir")
             found.append(Verdict("warehouse", f"{place}, as the server has it"))
         except Exception as exc:
@@ -273,17 +273,3 @@ class ThriftEnvironment(Environment):
             sessions, self._sessions = self._sessions, []
         for session in sessions:
             session.release()
-
-
-def _delta_verdict(session: ThriftSession) -> Verdict:
-    extensions = session.conf("spark.sql.extensions") or ""
-    catalog = session.conf("spark.sql.catalog.spark_catalog") or ""
-    if DELTA in extensions and "DeltaCatalog" in catalog:
-        return Verdict("delta", "the server has Delta's extension and catalog")
-    return Verdict(
-        "delta",
-        f"the server lacks spark.sql.extensions={DELTA} or "
-        "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog: start it "
-        "with both",
-        is_good=False,
-    )
