@@ -25,6 +25,8 @@ select id, id % 3 as kind, cast(id as decimal(20, 2)) as amount from range(0, 20
 """
 SEEN = """
 import os
+import sys
+import time
 
 
 def model(dbt, spark):

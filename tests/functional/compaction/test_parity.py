@@ -83,9 +83,9 @@ def test_thirty_files_in_each_of_three_partitions(spark: Any, mapping: str) -> N
             "cross join (values (1), (2), (3)) as t(p)"
         )
 
-    for files in (1, 10, 18):
+    for files, reason in ((1, "nothing to merge"), (10, "fewer than"), (18, "fewer than")):
         append(files)
-        assert "small files: fewer than min_num_files 30" in table.compact(policy).sentence()
+        assert reason in table.compact(policy).sentence()
     append(2)
     result = table.compact(policy)
     assert table.files() == {("1",): 1, ("2",): 1, ("3",): 1}

@@ -23,20 +23,27 @@ def table(spark: Any) -> SmallTable:
     return SmallTable.create(spark, columns="id bigint, x string")
 
 
-def append_file(table: SmallTable, rows: int) -> None:
-    """The same rows give the same file, to the byte."""
+def append_file(table: SmallTable, rows: int, start: int = 0) -> None:
+    """The same rows give the same file, to the byte; they share their values when they are merged."""
     table.run(
-        f"insert into {{t}} select id, sha2(cast(id as string), 224) from range(0, {rows}, 1, 1)"
+        "insert into {t} select id, sha2(cast(id as string), 224) "
+        f"from range({start}, {start + rows}, 1, 1)"
     )
 
 
 def known_sizes(table: SmallTable) -> int:
     """Six tiny files, two of medium size, and four of one size, which no size tells apart; the target."""
-    for rows in (*[10] * 6, 4000, 4080, *[4300] * 4):
+    for rows in [10] * 6:
+        append_file(table, rows)
+    append_file(table, 4000, start=100_000)
+    append_file(table, 4080, start=200_000)
+    for rows in [4300] * 4:
         append_file(table, rows)
     sizes = sorted(file.size_bytes for file in table.snapshot().files)
     assert len(set(sizes)) == 4
-    return sizes[-1] * 1000 // 203
+    target_bytes = sizes[-1] * 1000 // 204
+    assert sum(sizes[:10]) <= target_bytes < sum(sizes[:11])
+    return target_bytes
 
 
 def compact(table: SmallTable, folder: Path, config: dict[str, Any], **asked: Any) -> Report:
