@@ -9,7 +9,7 @@ MINIMUM_JAVA := 17
 PARALLEL := -n auto --maxprocesses 4 --dist loadscope
 
 # Every other method runs the tests marked `portable`, on a server of its own.
-METHODS := connect
+METHODS := connect thrift
 
 .PHONY: demo test test-unit test-functional test-conformance test-faults test-methods test-all lint bench check-machine clean
 
@@ -27,7 +27,7 @@ test: $(READY) lint
 	@$(MAKE) --no-print-directory test-methods
 
 test-methods: $(READY)
-	@for method in $(METHODS); do "$(BIN)/python" -m pytest tests/functional tests/conformance --method $$method || exit 1; done
+	@"$(BIN)/python" scripts/run_on_methods.py $(METHODS)
 
 test-unit: $(READY)
 	@"$(BIN)/python" -m pytest tests/unit

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import getpass
+
 import pytest
 from dbt.adapters.delta_maint.catalog_rows import STATISTICS
 from dbt.tests.adapter.basic import expected_catalog as catalogs
@@ -53,7 +55,6 @@ def statistics(**values):
 
 
 WORDS = {
-    "role": None,
     "id_type": "bigint",
     "text_type": "string",
     "time_type": "timestamp",
@@ -62,20 +63,31 @@ WORDS = {
 }
 
 
+@pytest.fixture(scope="class")
+def owner(method):
+    """A Hive catalog, which the Thrift server has, keeps the user of its process."""
+    return getpass.getuser() if method == "thrift" else None
+
+
 class TestDocsGenerate(BaseDocsGenerate):
     @pytest.fixture(scope="class")
-    def expected_catalog(self, project):
+    def expected_catalog(self, project, owner):
         return catalogs.base_expected_catalog(
-            project, **WORDS, model_stats=catalogs.no_stats(), seed_stats=statistics(num_rows=1)
+            project,
+            **WORDS,
+            role=owner,
+            model_stats=catalogs.no_stats(),
+            seed_stats=statistics(num_rows=1),
         )
 
 
 class TestDocsGenReferences(BaseDocsGenReferences):
     @pytest.fixture(scope="class")
-    def expected_catalog(self, project):
+    def expected_catalog(self, project, owner):
         return catalogs.expected_references_catalog(
             project,
             **WORDS,
+            role=owner,
             bigint_type="bigint",
             model_stats=statistics(num_rows=1, num_files=1),
             view_summary_stats=catalogs.no_stats(),
@@ -95,7 +107,7 @@ class TestGenericTests(BaseGenericTests):
 
 
 class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
-    def expected(self, project, name, kind, stats):
+    def expected(self, project, owner, name, kind, stats):
         types = {
             "id": "bigint",
             "first_name": "string",
@@ -109,7 +121,7 @@ class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
                 schema=project.test_schema,
                 name=name,
                 database=project.database,
-                owner=None,
+                owner=owner,
             ),
             columns={
                 column: ColumnMetadata(type=type_, index=index, name=column)
@@ -119,12 +131,13 @@ class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
         )
 
     @pytest.fixture(scope="class")
-    def expected_catalog_my_seed(self, project):
-        return self.expected(project, "my_seed", "table", statistics(num_rows=1, num_files=1))
+    def expected_catalog_my_seed(self, project, owner):
+        stats = statistics(num_rows=1, num_files=1)
+        return self.expected(project, owner, "my_seed", "table", stats)
 
     @pytest.fixture(scope="class")
-    def expected_catalog_my_view_model(self, project):
-        return self.expected(project, "my_view_model", "view", catalogs.no_stats())
+    def expected_catalog_my_view_model(self, project, owner):
+        return self.expected(project, owner, "my_view_model", "view", catalogs.no_stats())
 
 
 class TestIncremental(BaseIncremental):

@@ -77,6 +77,7 @@ class DeltaMaintCredentials(SparkCredentials):
     def __post_init__(self) -> None:
         if not self.schema:
             raise DbtRuntimeError("The profile has no `schema`: name the schema to build in.")
+        self.method = ConnectionMethod(self.method)
         self._refuse_contradictions()
         database = self.database or DEFAULT_CATALOG
         given = dict(self.server_side_parameters)

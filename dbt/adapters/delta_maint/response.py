@@ -24,6 +24,8 @@ class DeltaMaintResponse(AdapterResponse):
     bytes_added: int | None = None
     bytes_removed: int | None = None
     parts: dict[str, Any] = field(default_factory=dict)
+    # What later steps said; the numbers of the commit may become known after them.
+    sentences: list[str] = field(default_factory=list)
 
     def __post_serialize__(
         self, dct: dict[str, Any], context: dict[str, Any] | None = None
@@ -31,6 +33,7 @@ class DeltaMaintResponse(AdapterResponse):
         """`parts` stand beside the other numbers, each under its own key."""
         dct = super().__post_serialize__(dct, context)
         parts = dct.pop("parts", {})
+        dct.pop("sentences", None)
         return {**dct, **parts}
 
     def with_metrics(self, metrics: CommitMetrics) -> DeltaMaintResponse:
@@ -38,14 +41,19 @@ class DeltaMaintResponse(AdapterResponse):
         rows = self.rows_affected if self.rows_affected is not None else metrics.rows_affected
         known = {f.name for f in fields(self)} & {f.name for f in fields(metrics)}
         numbers = {name: getattr(metrics, name) for name in known}
-        return self._but(_message=message(rows), rows_affected=rows, **numbers)
+        told = ", ".join((message(rows), *self.sentences))
+        return self._but(_message=told, rows_affected=rows, **numbers)
 
     def with_part(
         self, key: str, numbers: dict[str, Any], *, sentence: str | None = None
     ) -> DeltaMaintResponse:
         """Adds what a later step did: `numbers` under `key`, `sentence` to the console line."""
-        told = f"{self._message}, {sentence}" if sentence else self._message
-        return self._but(_message=told, parts={**self.parts, key: numbers})
+        more = [sentence] if sentence else []
+        return self._but(
+            _message=", ".join((self._message, *more)),
+            parts={**self.parts, key: numbers},
+            sentences=[*self.sentences, *more],
+        )
 
     def _but(self, **changes: Any) -> DeltaMaintResponse:
         return replace(self, **changes)
