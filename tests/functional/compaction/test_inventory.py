@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from dbt.adapters.delta_maint.core.errors import LogError, NotDeltaError
 from dbt.adapters.delta_maint.core.sql_text import identifier
+from dbt.adapters.delta_maint.core.table import Snapshot
+from dbt.adapters.delta_maint.lake import local_log
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, CommitMark, read_mark
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
-from dbt.adapters.delta_maint.lake.inventory import read_snapshot
+from dbt.adapters.delta_maint.lake.inventory import SqlLogReader, read_snapshot
+from dbt.adapters.delta_maint.lake.local_log import LocalLogReader, UnreadHereError
 from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
-from tests.functional.compaction.delta_truth import delta_files
+from tests.functional.compaction.delta_truth import delta_files, delta_log
 
 DV = "'delta.enableDeletionVectors' = 'true'"
 MAPPING = "'delta.columnMapping.mode' = 'name'"
@@ -87,6 +92,34 @@ def our_files(snapshot: Any) -> set[tuple[Any, ...]]:
     }
 
 
+def in_one_order(snapshot: Snapshot) -> Snapshot:
+    return replace(
+        snapshot,
+        files=sorted(snapshot.files, key=str),
+        added=tuple(sorted(snapshot.added, key=str)),
+    )
+
+
+def assert_read_the_same_in_this_process(session: Any, location: str, kind: str) -> None:
+    local = LocalLogReader.of(SessionSql(session), location)
+    assert local is not None
+    if kind.startswith("V2"):
+        with pytest.raises(UnreadHereError):
+            local.read(1, None, with_paths=True)
+        return
+    by_sql = SqlLogReader(SessionSql(session), location).read(1, None, with_paths=True)
+    assert in_one_order(local.read(1, None, with_paths=True)) == in_one_order(by_sql)
+    assert by_sql.added
+    older = LocalLogReader(location, up_to=2).adds()
+    names = sorted(row[0] for row in files_of_version(session, location, 2))
+    assert sorted(unquote(add["path"]).rsplit("/", 1)[-1] for add in older) == names
+
+
+def files_of_version(session: Any, location: str, version: int) -> list[Any]:
+    frame = session.read.option("versionAsOf", version).format("delta").load(location[5:])
+    return list(frame.selectExpr("_metadata.file_name").distinct().collect())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_live_files_equal_deltas_own_snapshot(spark: Any, folder: Path, kind: str) -> None:
     columns, properties = TABLES[kind]
@@ -109,6 +142,7 @@ def test_live_files_equal_deltas_own_snapshot(spark: Any, folder: Path, kind: st
     snapshot = read_snapshot(SessionSql(session), str(folder), with_paths=True)
     truth = delta_files(session, str(folder))
     assert our_files(snapshot) == truth
+    assert_read_the_same_in_this_process(session, f"file:{folder}", kind)
     assert snapshot.version == 5
     assert [commit.operation for commit in snapshot.commits][-2:] == ["OPTIMIZE", "DELETE"]
     assert snapshot.is_clustered == (kind == "clustered")
@@ -174,6 +208,15 @@ def test_what_is_not_a_delta_table_is_said_in_one_sentence(spark: Any, tmp_path:
     for name, words in (("flat", "its format is parquet"), ("seen", "is a view, not a Delta")):
         with pytest.raises(NotDeltaError, match=words):
             DeltaTable.find(sql, f"{schema}.{name}")
+    # A temporary view hides the table of its name.
+    session.sql(f"create table {schema}.hidden (id int) using delta")
+    session.sql(f"use {schema}")
+    named = DeltaTable.find(sql, "hidden")
+    assert named.location == DeltaTable.find(sql, f"{schema}.hidden").location
+    session.sql("create temporary view hidden as select 1 as id")
+    with pytest.raises(NotDeltaError, match="is a view, not a Delta"):
+        DeltaTable.find(sql, "hidden")
+    session.sql("use default")
     for missing in (f"{schema}.none", "nowhere.none"):
         with pytest.raises(NotDeltaError, match="does not exist"):
             DeltaTable.find(sql, missing)
@@ -181,6 +224,78 @@ def test_what_is_not_a_delta_table_is_said_in_one_sentence(spark: Any, tmp_path:
     (tmp_path / "_delta_log").mkdir()
     with pytest.raises(LogError, match="no commit and no checkpoint"):
         read_snapshot(sql, str(tmp_path))
+
+
+class OnlySql:
+    """A connection that knows nothing but SQL text, as one over a network does."""
+
+    def __init__(self, session: Any) -> None:
+        self._sql = SessionSql(session)
+
+    def run(self, sql: str) -> None:
+        self._sql.run(sql)
+
+    def rows(self, sql: str) -> Any:
+        return self._sql.rows(sql)
+
+
+def test_a_table_is_found_without_a_job_and_is_the_one_that_describe_finds(
+    spark: Any, folder: Path
+) -> None:
+    session = spark.newSession()
+    schema = f"s{uuid.uuid4().hex}"
+    session.sql(f"create schema {schema}")
+    folder.mkdir()
+    elsewhere = str(folder / "else where").replace("'", "\\'")
+    session.sql(f"create table {schema}.here (id int) using delta")
+    session.sql(f"create table {schema}.there_too (id int) using delta location '{elsewhere}'")
+    names = [
+        f"{schema}.here",
+        f"`{schema}`.`HERE`",
+        f"{schema}.there_too",
+        f"delta.{identifier(str(folder / 'else where'))}",
+    ]
+    for name in names:
+        before = jobs(session)
+        found = DeltaTable.find(SessionSql(session), name)
+        assert jobs(session) == before, name
+        assert found == DeltaTable.find(OnlySql(session), name)
+    with_catalog = f"spark_catalog.{schema}.here"
+    assert DeltaTable.find(SessionSql(session), with_catalog).table_id == (
+        DeltaTable.find(OnlySql(session), names[0]).table_id
+    )
+    session.sql(f"create or replace table {schema}.here (id int) using delta")
+    again = DeltaTable.find(SessionSql(session), names[0])
+    assert again == DeltaTable.find(OnlySql(session), names[0])
+    session.sql(f"drop table {schema}.here")
+    session.sql(f"create table {schema}.here (id int) using delta")
+    assert DeltaTable.find(SessionSql(session), names[0]).table_id != again.table_id
+    session.sql(f"drop schema {schema} cascade")
+
+
+def jobs(session: Any) -> int:
+    return int(session.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def test_a_log_that_is_large_or_elsewhere_is_read_by_spark(
+    spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = spark.newSession()
+    session.range(0, 4, 1, 4).write.format("delta").save(str(folder))
+    before = jobs(session)
+    assert len(read_snapshot(SessionSql(session), f"file:{folder}").files) == 4
+    assert jobs(session) == before
+    with monkeypatch.context() as patch:
+        patch.setattr(local_log, "MOST_BYTES", 100)
+        assert len(read_snapshot(SessionSql(session), f"file:{folder}").files) == 4
+    assert jobs(session) > before
+    delta_log(session, str(folder)).checkpoint()
+    assert len(LocalLogReader(f"file:{folder}").adds()) == 4
+    monkeypatch.setattr(local_log, "MOST_CHECKPOINT_ROWS", 3)
+    with pytest.raises(UnreadHereError):
+        LocalLogReader(f"file:{folder}").adds()
+    assert LocalLogReader.of(OnlySql(session), f"file:{folder}") is None
+    assert LocalLogReader.of(SessionSql(session), f"hdfs://somewhere{folder}") is None
 
 
 def test_a_log_with_a_missing_commit_is_refused(spark: Any, tmp_path: Path) -> None:

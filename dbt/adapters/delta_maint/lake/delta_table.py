@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from dbt.adapters.delta_maint.core.errors import NotDeltaError
 from dbt.adapters.delta_maint.core.table import Snapshot
-from dbt.adapters.delta_maint.lake.inventory import VersionBefore, read_snapshot
+from dbt.adapters.delta_maint.lake.inventory import read_snapshot
+from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
+from dbt.adapters.delta_maint.lake.log_reader import VersionBefore
 from dbt.adapters.delta_maint.lake.spark_errors import error_class, telling_sentence
-from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
+from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner, has_driver
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,12 @@ class DeltaTable:
     @classmethod
     def find(cls, sql: SqlRunner, name: str) -> DeltaTable:
         """The table of that name; NotDeltaError for a view, another format, or none at all."""
+        spark = getattr(sql, "spark", None)
+        if has_driver(spark):
+            # DESCRIBE counts the files of the table: jobs, on one that Delta has not read yet.
+            known = JvmDelta(spark).identify(name)
+            if known is not None:
+                return cls(name, *known)
         try:
             rows = list(sql.rows(f"describe detail {name}"))
         except Exception as exc:

@@ -1,4 +1,4 @@
-"""The live files of a Delta table, read from its log by plain SQL text.
+"""The live files of a Delta table, read from its log: a small local one at once, any other by SQL text.
 
 Three statements answer everything a decision needs: a listing of `_delta_log`, the actions that are
 not files, and the files. The newest complete checkpoint (classic, multi-part, or V2 with sidecars) and
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from dbt.adapters.delta_maint.core.replay import (
     CHECKPOINT_TXN,
@@ -21,25 +21,21 @@ from dbt.adapters.delta_maint.core.replay import (
     Checkpoint,
     LogSegment,
     TableHead,
-    choose_segment,
     read_head,
     version_patterns,
 )
 from dbt.adapters.delta_maint.core.sql_text import identifier, string_literal
 from dbt.adapters.delta_maint.core.table import (
     AddedFiles,
-    Commit,
     DataFile,
     PartitionColumn,
     PartitionKey,
     Snapshot,
     partition_key,
 )
+from dbt.adapters.delta_maint.lake.local_log import LocalLogReader, UnreadHereError
+from dbt.adapters.delta_maint.lake.log_reader import LogReader, VersionBefore
 from dbt.adapters.delta_maint.lake.sql_runner import SqlRunner
-
-RECENT_COMMITS = 30
-
-VersionBefore = Callable[[Sequence[Commit]], "int | None"]
 
 _DELETION_VECTOR = (
     "deletionVector struct<storageType: string, pathOrInlineDv: string, offset: int, "
@@ -85,69 +81,35 @@ def read_snapshot(
     With `since_version`, or a `version_before` that finds it among the recent commits, the snapshot
     also tells which partitions later commits added files to.
     """
-    reader = _LogReader(sql, location.rstrip("/"))
-    return reader.read(since_version, version_before, with_paths=with_paths)
+    local = LocalLogReader.of(sql, location)
+    if local is not None:
+        with suppress(UnreadHereError):
+            return local.read(since_version, version_before, with_paths=with_paths)
+    return SqlLogReader(sql, location).read(since_version, version_before, with_paths=with_paths)
 
 
-class _LogReader:
+class SqlLogReader(LogReader):
     def __init__(self, sql: SqlRunner, location: str) -> None:
+        super().__init__(location)
         self._sql = sql
-        self._location = location
-        self._log = f"{location}/_delta_log"
 
-    def read(
-        self,
-        since_version: int | None,
-        version_before: VersionBefore | None,
-        *,
-        with_paths: bool,
-    ) -> Snapshot:
-        segment = choose_segment(self._list(), location=self._location)
-        oldest_wanted = max(0, segment.version - RECENT_COMMITS + 1)
-        if since_version is not None:
-            oldest_wanted = min(oldest_wanted, since_version + 1)
-        first_text = max(segment.oldest_commit, min(segment.first_commit, oldest_wanted))
-        commits = self._commits(first_text, segment.last_commit)
-        head = self._head(segment, commits)
-        history = tuple(head.commits[version] for version in sorted(head.commits))
-        if version_before is not None:
-            since_version = version_before(history)
-        columns = head.partition_columns
-        files = list(self._files(segment, commits, head, columns, with_paths=with_paths))
-        added: tuple[AddedFiles, ...] = ()
-        if since_version is not None:
-            added = tuple(self._added(commits, since_version, columns))
-        return Snapshot(
-            version=segment.version,
-            location=self._location,
-            table_id=head.table_id,
-            protocol=head.protocol,
-            partition_columns=columns,
-            properties=head.properties,
-            schema_json=head.schema_json,
-            clustering_columns=head.clustering_names(),
-            files=files,
-            commits=history,
-            stream_writers=tuple(head.stream_writers.values()),
-            added=added,
-            since_version=since_version,
-        )
-
-    def _list(self) -> list[str]:
+    def _names(self) -> list[str]:
         rows = self._sql.rows(f"select path from {_from_files('binaryFile', self._log)}")
         return [str(row[0]).rsplit("/", 1)[-1] for row in rows]
 
-    def _commits(self, first: int, last: int) -> str | None:
+    def _text(self, commits: range) -> str | None:
         """The text of commits as a FROM clause, or None where the checkpoint alone is the table."""
-        if first > last:
+        if not commits:
             return None
-        return _from_files("text", self._log, f"{{{','.join(version_patterns(first, last))}}}")
+        names = ",".join(version_patterns(commits[0], commits[-1]))
+        return _from_files("text", self._log, f"{{{names}}}")
 
-    def _head(self, segment: LogSegment, commits: str | None) -> TableHead:
+    def _head(self, segment: LogSegment, commits: range) -> TableHead:
         parts = []
-        if commits:
+        text = self._text(commits)
+        if text:
             parts.append(
-                f"select {_VERSION} as version, value from {commits} "
+                f"select {_VERSION} as version, value from {text} "
                 f"where value rlike {_first_key(*HEAD_ACTIONS)}"
             )
         if segment.checkpoint is None:
@@ -168,14 +130,16 @@ class _LogReader:
     def _files(
         self,
         segment: LogSegment,
-        commits: str | None,
+        commits: range,
         head: TableHead,
         columns: Sequence[PartitionColumn],
         *,
         with_paths: bool,
     ) -> Iterator[DataFile]:
         wanted = _file_columns(columns, with_paths=with_paths)
-        tail = _tail_query(commits, segment.first_commit) if segment.has_commits else None
+        tail = None
+        if segment.has_commits:
+            tail = _tail_query(self._text(commits), segment.first_commit)
         from_tail = f"select {wanted} from tail where is_add"
         if segment.checkpoint is None:
             assert tail is not None
@@ -224,9 +188,10 @@ class _LogReader:
             )
 
     def _added(
-        self, commits: str | None, since_version: int, columns: Sequence[PartitionColumn]
+        self, commits: range, since_version: int, columns: Sequence[PartitionColumn]
     ) -> Iterator[AddedFiles]:
-        if commits is None:
+        text = self._text(commits)
+        if text is None:
             return
         keys = [f"p{index}" for index in range(len(columns))]
         values = "".join(
@@ -239,7 +204,7 @@ class _LogReader:
             f"select version, coalesce(add.dataChange, true) as data_change, "
             f"add.size as size{values} "
             f"from (select {_VERSION} as version, inline(array(from_json(value, {string_literal(_FILE_SCHEMA)}))) "
-            f"from {commits} where value rlike {_first_key('add')}) where add is not null) "
+            f"from {text} where value rlike {_first_key('add')}) where add is not null) "
             f"where version > {int(since_version)} group by version, data_change{group}"
         ):
             yield AddedFiles(

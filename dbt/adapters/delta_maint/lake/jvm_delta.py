@@ -91,6 +91,30 @@ class JvmDelta:
             log = self._delta.DeltaLog.forTable(self.session, path)
             return int(log.update(False, self._none, self._none).version())
 
+    def identify(self, name: str) -> tuple[str, str] | None:
+        """Location and id of a Delta table by its SQL name, as DESCRIBE DETAIL says them, without a job.
+
+        None where that cannot be said so quickly: DESCRIBE knows every case, and has the errors.
+        """
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        logs = self._delta.DeltaLog
+        with self._active():
+            try:
+                parsed = self.session.sessionState().sqlParser().parseTableIdentifier(name)
+                found = self._delta.DeltaTableIdentifier.apply(self.session, parsed)
+                if found.isEmpty():
+                    return None
+                path = found.get().path()
+                log = logs.forTable(self.session, path.get() if path.isDefined() else parsed)
+                snapshot = log.update(False, self._none, self._none)
+                if snapshot.version() < 0:
+                    return None
+                return str(log.dataPath().toString()), str(snapshot.metadata().id())
+            except (Py4JError, PySparkException, TypeError):  # py4j's word for a missing class
+                return None
+
     def draft(self, path: str, metadata_line: str, *, asked: dict[str, str]) -> DraftTable:
         """Hands a new table's metadata to Delta, which adds defaults, checks it and derives the protocol.
 
