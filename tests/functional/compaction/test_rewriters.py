@@ -16,6 +16,8 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 import pytest
 from dbt.adapters.delta_maint.core.sql_text import identifier
+from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta
+from dbt.adapters.delta_maint.lake.rewriters.arrow_facts import _files_by_delta, read_files
 from deltalake import DeltaTable
 
 from tests.functional.compaction.small_table import SmallTable
@@ -326,3 +328,62 @@ def test_timestamps_keep_their_bounds(spark: Any) -> None:
     assert (
         table.run("select count(*) from {t} where ts > timestamp'9000-01-01 00:00:00'")[0][0] == 1
     )
+
+
+def test_a_compaction_by_arrow_is_one_job(spark: Any) -> None:
+    """Nothing is counted, listed or read twice: neither to plan, nor to choose, nor to commit."""
+    table = create(spark, "arrow", layout="partitioned by (p)")
+    for part in "123":
+        table.append(4, p=part)
+    table.compact()  # whatever a first run prepares
+    table.append(4, start=100, p="2")
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    before = scheduler.numTotalJobs()
+    result = table.compact()
+    assert result.total("files_removed") == 5
+    assert scheduler.numTotalJobs() == before + 1
+
+
+@pytest.mark.parametrize("checksum", ["missing", "of another table"])
+def test_files_that_deltas_checksum_does_not_confirm_are_read_by_delta(
+    spark: Any, checksum: str
+) -> None:
+    table = create(spark, "arrow", layout="partitioned by (p)")
+    table.append(4)
+    table.append(4, start=100, p="2")
+    newest = max((root_of(table) / "_delta_log").glob("*.crc"))
+    told = json.loads(newest.read_text())
+    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
+    newest.unlink()
+    if checksum != "missing":
+        newest.write_text(json.dumps({**told, "numFiles": told["numFiles"] + 1}) + "\n")
+    logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    logs.clearCache()
+    session = spark.newSession()
+    delta = JvmDelta(session)
+    location = f"file:{root_of(table)}"
+    rewrite = delta.open_rewrite(location)
+    columns = table.snapshot().partition_columns
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    before = scheduler.numTotalJobs()
+    assert len(read_files(delta, rewrite, location, columns)) == 8
+    assert scheduler.numTotalJobs() > before
+    before_rows = table.rows()
+    assert table.compact().total("files_removed") == 8
+    assert table.rows() == before_rows
+
+
+def test_both_ways_of_reading_name_the_same_files(spark: Any) -> None:
+    table = create(spark, "arrow", columns="id bigint, p string", layout="partitioned by (p)")
+    for value in ("'a b%20/é'", "null", "''", "'x'"):
+        table.append(3, p=value)
+    table.run("delete from {t} where id % 10 = 3 and p = 'x'")
+    delta = JvmDelta(spark.newSession())
+    location = f"file:{root_of(table)}"
+    rewrite = delta.open_rewrite(location)
+    columns = table.snapshot().partition_columns
+    live = table.snapshot().files
+    assert delta.counted_files(rewrite) == (len(live), sum(file.size_bytes for file in live))
+    here = read_files(delta, rewrite, location, columns)
+    there = _files_by_delta(delta, rewrite, columns)
+    assert sorted(here, key=str) == sorted(there, key=str)

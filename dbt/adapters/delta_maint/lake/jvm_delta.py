@@ -231,6 +231,14 @@ class JvmDelta:
         with self._active():
             return DataFrame(rewrite.transaction.snapshot().allFiles().toDF(), self.spark)
 
+    def counted_files(self, rewrite: RewriteTransaction) -> tuple[int, int] | None:
+        """Files and bytes of the transaction's snapshot by Delta's checksum; None where it wrote none."""
+        found = rewrite.transaction.snapshot().checksumOpt()
+        if found.isEmpty():
+            return None
+        checksum = found.get()
+        return int(checksum.numFiles()), int(checksum.tableSizeBytes())
+
     def commit_rewrite(
         self,
         rewrite: RewriteTransaction,

@@ -95,7 +95,7 @@ class ArrowRewriter:
             return RewriteMetrics(left=chunk, left_reason=refusal)
         root = strip_file_scheme(table.location)
         job = RewriteJob(session, facts, rewrite.partition_columns, root=root, cores=self._cores)
-        selected = self._select(delta, rewrite, chunk)
+        selected = self._select(delta, rewrite, chunk, table.location)
         observer(Phase.BEFORE_REWRITE, chunk)
         try:
             new_files = self._new_files(session, job, selected)
@@ -110,12 +110,14 @@ class ArrowRewriter:
             observer(Phase.COMMITTED, chunk)
         return self._metrics(rewrite, chunk, selected, list(new_files.values()))
 
-    def _select(self, delta: JvmDelta, rewrite: RewriteTransaction, chunk: Chunk) -> _Selected:
+    def _select(
+        self, delta: JvmDelta, rewrite: RewriteTransaction, chunk: Chunk, location: str
+    ) -> _Selected:
         columns = _columns(rewrite)
         wanted = {self._unite(columns, key) for key in chunk.partitions}
         considered = [
             file
-            for file in read_files(delta, rewrite, columns)
+            for file in read_files(delta, rewrite, location, columns)
             if self._unite(columns, file.partition) in wanted
         ]
         bins = pack_files(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.delta_maint.core.arrow_eligibility import (
@@ -14,10 +15,13 @@ from dbt.adapters.delta_maint.core.arrow_eligibility import (
     TableFacts,
     file_refusal,
 )
+from dbt.adapters.delta_maint.core.errors import LogError
+from dbt.adapters.delta_maint.core.live_files import Action, num_records
 from dbt.adapters.delta_maint.core.rewrite_bins import InputFile
 from dbt.adapters.delta_maint.core.sql_text import string_literal
 from dbt.adapters.delta_maint.core.table import PartitionColumn, Protocol, Snapshot, partition_key
 from dbt.adapters.delta_maint.lake.jvm_delta import JvmDelta, RewriteTransaction
+from dbt.adapters.delta_maint.lake.local_log import LocalLogReader, UnreadHereError
 from dbt.adapters.delta_maint.lake.rewriters.arrow_job import (
     STATS_CONF,
     STRING_PREFIX_CONF,
@@ -38,6 +42,7 @@ SESSION_CONFS = (
     STRING_PREFIX_CONF,
     *REBASE_CONFS,
 )
+_PLAIN_PATH = re.compile(r"(?:(?!\.\.?(?:/|$))[\w=.%-]+(?:/|$))+(?<!/)", re.ASCII)
 HADOOP_CONFS = (
     CRYPTO_CONF,
     "parquet.block.size",
@@ -99,9 +104,47 @@ def facts_of_transaction(
 
 
 def read_files(
-    delta: JvmDelta, rewrite: RewriteTransaction, columns: Sequence[PartitionColumn]
+    delta: JvmDelta, rewrite: RewriteTransaction, location: str, columns: Sequence[PartitionColumn]
 ) -> list[InputFile]:
     """The live files at the version of the transaction."""
+    adds = _adds_read_here(delta, rewrite, location)
+    if adds is None:
+        return _files_by_delta(delta, rewrite, columns)
+    names = [column.physical_name for column in columns]
+    return [
+        _input_file(
+            add["path"],
+            add.get("size"),
+            add.get("modificationTime"),
+            num_records(add),
+            add.get("deletionVector") is not None,
+            add.get("baseRowId"),
+            {name: (add.get("partitionValues") or {}).get(name) for name in names},
+        )
+        for add in adds
+    ]
+
+
+def _adds_read_here(
+    delta: JvmDelta, rewrite: RewriteTransaction, location: str
+) -> list[Action] | None:
+    """What this process reads of a small log, where Delta's own count and bytes of that version agree."""
+    counted = delta.counted_files(rewrite)
+    if counted is None or not location.startswith("file:"):
+        return None
+    try:
+        adds = LocalLogReader(location, up_to=rewrite.version).adds()
+    except (UnreadHereError, LogError):
+        return None
+    if (len(adds), sum(int(add.get("size") or 0) for add in adds)) != counted:
+        return None
+    # Delta spells other paths anew, and an action must name a file as Delta does.
+    return adds if all(_PLAIN_PATH.fullmatch(add["path"]) for add in adds) else None
+
+
+def _files_by_delta(
+    delta: JvmDelta, rewrite: RewriteTransaction, columns: Sequence[PartitionColumn]
+) -> list[InputFile]:
     values = [
         f"partitionValues[{string_literal(column.physical_name)}] as p{number}"
         for number, column in enumerate(columns)
@@ -116,22 +159,33 @@ def read_files(
         *values,
     )
     names = [column.physical_name for column in columns]
-    files = []
-    for path, size, modified, rows, has_vector, row_id, *raw in zip(
-        *(column.to_pylist() for column in frame.toArrow().columns), strict=True
-    ):
-        files.append(
-            InputFile(
-                path=path,
-                size_bytes=int(size),
-                partition=partition_key(raw),
-                partition_values=dict(zip(names, raw, strict=True)),
-                num_records=rows,
-                modified_ms=int(modified or 0),
-                refusal=file_refusal(path, has_deletion_vector=has_vector, base_row_id=row_id),
-            )
+    rows = zip(*(column.to_pylist() for column in frame.toArrow().columns), strict=True)
+    return [
+        _input_file(
+            path, size, modified, known, has_vector, row_id, dict(zip(names, raw, strict=True))
         )
-    return files
+        for path, size, modified, known, has_vector, row_id, *raw in rows
+    ]
+
+
+def _input_file(
+    path: str,
+    size: int | None,
+    modified_ms: int | None,
+    rows: int | None,
+    has_vector: bool,
+    row_id: int | None,
+    values: dict[str, str | None],
+) -> InputFile:
+    return InputFile(
+        path=path,
+        size_bytes=int(size or 0),
+        partition=partition_key(values.values()),
+        partition_values=values,
+        num_records=rows,
+        modified_ms=int(modified_ms or 0),
+        refusal=file_refusal(path, has_deletion_vector=has_vector, base_row_id=row_id),
+    )
 
 
 def _conf(spark: SparkSession, name: str) -> str | None:
