@@ -15,6 +15,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,18 +122,34 @@ def facts(path: Path) -> tuple[int, int]:
     return len(columns["size_bytes"]), sum(v.as_py() for v in columns["num_records"])
 
 
-def worker_peak_mib() -> float:
-    """The highest peak of the Python processes below this one (Spark's workers)."""
-    found = 0
+def workers() -> Iterator[tuple[Path, dict[str, str]]]:
+    """The Python processes below this one: Spark's workers."""
+    parents: dict[int, int] = {}
+    statuses: dict[int, dict[str, str]] = {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             text = status.read_text()
         except OSError:
             continue
         pairs = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-        if "python" in pairs["Name"] and int(status.parent.name) != os.getpid():
-            found = max(found, int(pairs.get("VmHWM", "0 kB").split()[0]))
-    return found / 1024
+        number = int(status.parent.name)
+        parents[number], statuses[number] = int(pairs["PPid"]), pairs
+    for number, pairs in statuses.items():
+        above = parents[number]
+        while above in parents and above != os.getpid():
+            above = parents[above]
+        if above == os.getpid() and "python" in pairs["Name"]:
+            yield Path("/proc") / str(number), pairs
+
+
+def forget_worker_peaks() -> None:
+    for folder, _ in workers():
+        (folder / "clear_refs").write_text("5")
+
+
+def worker_peak_mib() -> float:
+    """The highest peak of a worker since `forget_worker_peaks`."""
+    return max((int(p.get("VmHWM", "0 kB").split()[0]) for _, p in workers()), default=0) / 1024
 
 
 def main() -> None:
@@ -158,6 +175,7 @@ def main() -> None:
         files, rows = facts(source)
         print(f"{name}: {files} files, {size_mb:.0f} MB, {rows} rows", flush=True)
         times: dict[str, list[float]] = {engine: [] for engine in chosen}
+        forget_worker_peaks()
         for number in range(arguments.rounds + 1):
             for engine, run in chosen.items():
                 copy = root / f"{name}_{engine}_{number}"
