@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 from dbt.adapters.delta_maint.lake import query_facts, sql_log
+from dbt.adapters.delta_maint.lake.commit_files import (
+    HadoopCommitFiles,
+    LocalCommitFiles,
+    commit_files,
+)
 from dbt.adapters.delta_maint.lake.commit_mark import CONF, WRITE, CommitMark
 from dbt.adapters.delta_maint.lake.cores import cores_by_sql
 from dbt.adapters.delta_maint.lake.last_commit import commit_lines
 from dbt.adapters.delta_maint.lake.recent_writes import (
-    newest_version,
+    added_files,
     read_commit,
     recent_writes,
     recent_writes_by_sql,
@@ -76,7 +81,7 @@ def test_explain_tells_what_the_plan_tells(session: Any, table: str, query: str)
 def test_commits_read_by_sql_are_those_in_the_files(session: Any, table: str) -> None:
     sql = SessionSql(session)
     location = session.sql(f"describe detail {table}").first()["location"]
-    assert sql_log.newest_version(sql, location) == newest_version(session, location) == 4
+    assert sql_log.newest_version(sql, location) == 4
     for version in range(5):
         assert sql_log.read_commit(sql, location, version) == read_commit(
             session, location, version
@@ -87,6 +92,27 @@ def test_commits_read_by_sql_are_those_in_the_files(session: Any, table: str) ->
     found = recent_writes_by_sql(sql, location)
     assert found == recent_writes(session, location)
     assert [write.fingerprint for write in found] == ["f2", "f1", "f0"]
+
+
+def test_commit_files_are_the_same_through_hadoop(session: Any, table: str) -> None:
+    location = session.sql(f"describe detail {table}").first()["location"]
+    here, there = commit_files(session, location), HadoopCommitFiles(session, location)
+    assert isinstance(here, LocalCommitFiles)
+    assert here.newest_version() == there.newest_version() == 4
+    for version in range(6):
+        assert here.text(version) == there.text(version)
+    assert here.text(5) is None
+    for files in (commit_files(session, f"{location}_gone"), HadoopCommitFiles(session, "/gone")):
+        assert files.newest_version() == -1
+        assert files.text(0) is None
+
+
+def test_a_statistic_may_hold_what_python_takes_for_the_end_of_a_line(session: Any) -> None:
+    name = f"t_{uuid.uuid4().hex}"
+    session.sql(f"create table {name} using delta as select 'a\u2028b\u0085c' as s, 1 as n")
+    location = session.sql(f"describe detail {name}").first()["location"]
+    assert [file.rows for file in added_files(read_commit(session, location, 0))] == [1]
+    session.sql(f"drop table {name}")
 
 
 def test_cores_are_counted_as_the_driver_counts_them(session: Any) -> None:

@@ -17,12 +17,12 @@ from dbt.adapters.delta_maint.core.calibration import (
     SizedFile,
 )
 from dbt.adapters.delta_maint.lake import sql_log
+from dbt.adapters.delta_maint.lake.commit_files import CommitFiles, commit_files
 from dbt.adapters.delta_maint.lake.commit_mark import TOOL, WRITE, read_mark
 from dbt.adapters.delta_maint.lake.sql_runner import SessionSql, SqlRunner, has_driver
 
 LOOK_BACK = 20
 OWN_COMMITS = 5
-MAX_COMMIT_BYTES = 32 * 1024**2
 
 
 def recent_writes(spark: Any, location: str) -> list[PastWrite]:
@@ -30,10 +30,10 @@ def recent_writes(spark: Any, location: str) -> list[PastWrite]:
     if not has_driver(spark):
         return recent_writes_by_sql(SessionSql(spark), location)
     found: list[PastWrite] = []
-    newest = newest_version(spark, location)
+    files = commit_files(spark, location)
+    newest = files.newest_version()
     for version in range(newest, max(-1, newest - LOOK_BACK), -1):
-        actions = read_commit(spark, location, version)
-        write = past_write(actions)
+        write = past_write(_actions(files, version))
         if write is not None:
             found.append(write)
         if len(found) >= OWN_COMMITS and any(is_telling(write) for write in found):
@@ -101,37 +101,10 @@ def read_commit(spark: Any, location: str, version: int) -> list[dict[str, Any]]
     """The actions of one commit; none when it is gone or too large to be worth reading."""
     if not has_driver(spark):
         return sql_log.read_commit(SessionSql(spark), location, version)
-    text = _text(spark, f"{location}/_delta_log/{version:020d}.json")
-    return [json.loads(line) for line in (text or "").splitlines() if line.strip()]
+    return _actions(commit_files(spark, location), version)
 
 
-def newest_version(spark: Any, location: str) -> int:
-    """The newest commit, found by looking for the next one after the last checkpoint; -1 for none."""
-    hint = _text(spark, f"{location}/_delta_log/_last_checkpoint")
-    version = int(json.loads(hint)["version"]) if hint else -1
-    while _status(spark, f"{location}/_delta_log/{version + 1:020d}.json") is not None:
-        version += 1
-    return version
-
-
-def _text(spark: Any, name: str) -> str | None:
-    found = _status(spark, name)
-    if found is None or found.getLen() > MAX_COMMIT_BYTES:
-        return None
-    stream = _file_system(spark, found.getPath()).open(found.getPath())
-    try:
-        return bytes(stream.readAllBytes()).decode("utf-8")
-    finally:
-        stream.close()
-
-
-def _status(spark: Any, name: str) -> Any:
-    path = spark._jvm.org.apache.hadoop.fs.Path(name)
-    try:
-        return _file_system(spark, path).getFileStatus(path)
-    except Exception:  # cleaned up meanwhile, or still under the name a coordinator gave it
-        return None
-
-
-def _file_system(spark: Any, path: Any) -> Any:
-    return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+def _actions(files: CommitFiles, version: int) -> list[dict[str, Any]]:
+    # Not splitlines: a statistic may hold a character that is a line's end to Python and none to JSON.
+    lines = (files.text(version) or "").split("\n")
+    return [json.loads(line) for line in lines if line.strip()]
