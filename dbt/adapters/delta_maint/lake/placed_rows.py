@@ -100,12 +100,13 @@ def hash_salt(frame: DataFrame, *, without: Sequence[str] = ()) -> Column:
     from pyspark.sql import functions as F
 
     hashable = [
-        column(field.name)
+        identifier(field.name)
         for field in frame.schema.fields
         if field.name not in without
         and not any(word in field.dataType.simpleString() for word in _NOT_HASHABLE)
     ]
-    return F.xxhash64(*hashable) if hashable else position_salt()
+    # As text: every column by itself would be several calls into the JVM.
+    return F.expr(f"xxhash64({', '.join(hashable)})") if hashable else position_salt()
 
 
 def position_salt() -> Column:

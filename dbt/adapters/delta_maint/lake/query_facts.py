@@ -135,22 +135,44 @@ def _random_columns(frame: DataFrame) -> tuple[str, ...]:
     )
 
 
-def unarranged(frame: DataFrame, *, keeps_sort: bool) -> DataFrame:
-    """The same rows without the repartition, and perhaps the sort, that the query ends with.
+def countable(frame: DataFrame) -> DataFrame:
+    """The same rows, to be counted and sampled: planned once, without the arrangement the query ends with.
 
-    A remote plan cannot be taken apart; Spark drops both by itself where the rows are placed anew.
+    Delta lists the files of a table by a job for every plan that reads it, this one's once for all uses.
+    What is written stays the query itself: Delta has to see what it reads.
     """
-    from pyspark.sql import DataFrame as Frame
-
     if not has_driver(frame.sparkSession):
         return frame
-
     plan = frame._jdf.queryExecution().optimizedPlan()
-    if plan.nodeName() not in _SHUFFLES and (keeps_sort or plan.nodeName() != "Sort"):
+    is_arranged = plan.nodeName() in _SHUFFLES or plan.nodeName() == "Sort"
+    return _of_plan(frame.sparkSession, plan.children().head() if is_arranged else plan)
+
+
+def planned(frame: DataFrame) -> DataFrame:
+    """The same rows in the same tasks, from the plan that Spark has made of them already."""
+    if not has_driver(frame.sparkSession):
         return frame
-    spark = frame.sparkSession
+    return _of_plan(frame.sparkSession, frame._jdf.queryExecution().optimizedPlan())
+
+
+def unarranged(frame: DataFrame) -> DataFrame:
+    """The same rows in their order, without the repartition that the query ends with.
+
+    A remote plan cannot be taken apart; Spark drops it by itself where the rows are placed anew.
+    """
+    if not has_driver(frame.sparkSession):
+        return frame
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    if plan.nodeName() not in _SHUFFLES:
+        return frame
+    return _of_plan(frame.sparkSession, plan.children().head())
+
+
+def _of_plan(spark: SparkSession, plan: Any) -> DataFrame:
+    from pyspark.sql import DataFrame as Frame
+
     dataset: Any = spark._jvm.org.apache.spark.sql.classic.Dataset  # type: ignore[union-attr]
-    return Frame(dataset.ofRows(spark._jsparkSession, plan.children().head()), spark)
+    return Frame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
 def exchange_count(frame: DataFrame) -> int:

@@ -61,7 +61,7 @@ class Preparation:
     def rows(self, frame: DataFrame) -> PreparedWrite:
         """Rows that are written as they come: a new table, or an insert of any kind."""
         keys = self._target.partition_keys(frame)
-        bare = query_facts.unarranged(frame, keeps_sort=False)
+        bare = query_facts.countable(frame)
         facts = query_facts.inspect(frame, bare, keys)
         ordered_by = {name.lower() for name in self._policy.order_columns}
         if ordered_by & {name.lower() for name in facts.random_columns}:
@@ -199,9 +199,9 @@ class Preparation:
 
     def _in_order(self, choice: Choice, query: WriteQuery) -> PreparedWrite:
         """Without a shuffle, except for chunks: rows stay in the order the query gives them."""
-        frame = query_facts.unarranged(query.frame, keeps_sort=True)
+        frame = query_facts.unarranged(query.frame)
         is_counted = choice.way in (Way.CHUNKS, Way.COALESCE)
-        rows_per_task = count_tasks(frame) if is_counted else {}
+        rows_per_task = count_tasks(query_facts.planned(frame)) if is_counted else {}
         total_rows = sum(rows_per_task.values())
         calibration = self._sizes.calibrate(choice, query, rows=total_rows)
         max_rows = math.ceil(self._target_bytes / calibration.bytes_per_row)
