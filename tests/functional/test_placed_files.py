@@ -13,7 +13,7 @@ import pytest
 from dbt.adapters.delta_maint import connections
 from dbt.adapters.delta_maint.core.calibration import SizedFile
 from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
-from dbt.adapters.delta_maint.lake import query_facts
+from dbt.adapters.delta_maint.lake import query_facts, write_settings
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
 from dbt.adapters.delta_maint.lake.last_commit import last_committed_version
 from dbt.adapters.delta_maint.lake.prepared_write import PreparedWrite
@@ -126,6 +126,11 @@ def lake(open_lake: Callable[[], Lake]) -> Iterator[Lake]:
 SOURCE = f"select * from {SCHEMA}.source"
 
 
+def plan_of(prepared: PreparedWrite) -> str:
+    assert prepared.frame is not None
+    return str(prepared.frame._jdf.queryExecution().executedPlan().toString())
+
+
 class TestSizes:
     def test_exact_gives_the_ideal_files_and_learns_from_its_own_commit(self, lake: Lake) -> None:
         first = lake.create("skewed", SOURCE)
@@ -148,6 +153,12 @@ class TestSizes:
     @pytest.mark.parametrize(
         ("name", "query"),
         [
+            # As many rows of every value.
+            (
+                "uniform",
+                "select id, cast(pmod(hash(id), 4) as int) as p, sha1(cast(id as string)) as s "
+                "from range(0, 120000, 1, 6)",
+            ),
             # Values whose rows are of very different length, met in the order of the values.
             (
                 "lengths",
@@ -235,6 +246,12 @@ class TestSizes:
             lake.spark.conf.unset("spark.sql.files.maxRecordsPerFile")
         assert max(file.rows for file in written.files) <= 5000
         assert sum(file.rows for file in written.files) == 160_000
+        rows = lake.spark.sql(SOURCE).coalesce(1)
+        rows.write.option("maxRecordsPerFile", 50_000).format("delta").saveAsTable(
+            f"{SCHEMA}.capped_by_option"
+        )
+        files = lake.spark.sql(f"describe detail {SCHEMA}.capped_by_option").first()["numFiles"]
+        assert files == 4
 
     @pytest.mark.parametrize(
         ("query", "files", "count"),
@@ -276,11 +293,42 @@ class TestSizes:
         prepared = lake.prepare("late", SOURCE, mode=Mode.EXACT)
         assert prepared.placement is not None
         late = lake.spark.sql("select id, cast(1000 + id % 50 as int) as p from range(500)")
-        placed = placed_rows.place_rows(late, prepared.placement, [late["p"]])
-        assert placed.count() == 500
+        prepared.frame = placed_rows.place_rows(late, prepared.placement, [late["p"]])
+        # Tasks open as many files as they were planned to hold, and these are more.
+        assert int(prepared.settings[write_settings.OPEN_FILES]) < 50
+        statement = "create or replace table {table} partitioned by (p) as select * from {rows}"
+        written = lake.run(prepared, "late", statement)
+        assert sum(file.rows for file in written.files) == 500
+        assert len({file.partition for file in written.files}) == 50
 
 
 class TestPlans:
+    def test_rows_are_sorted_only_where_a_table_is_too_wide_to_open_its_files_at_once(
+        self, lake: Lake
+    ) -> None:
+        narrow = lake.create("narrow", SOURCE)
+        assert narrow.prepared.frame is not None
+        assert "Sort" not in plan_of(narrow.prepared)
+        columns = ", ".join(f"id + {index} as c{index}" for index in range(300))
+        query = f"select {columns}, cast(id % 40 as int) as p from range(400)"
+        wide = lake.create("wide", query, mode=Mode.EXACT, target_bytes=1024 * KIB)
+        assert write_settings.OPEN_FILES not in wide.prepared.settings
+        assert "Sort" in plan_of(wide.prepared)
+        for written, values in ((narrow, 29), (wide, 40)):
+            assert len({file.partition for file in written.files}) == values
+        assert lake.difference(SOURCE, f"select * from {SCHEMA}.narrow") == 0
+        # Files that grow side by side: each has the statistics of its own rows.
+        location = table_location(lake.spark, schema=SCHEMA, name="narrow")
+        told = set()
+        for action in read_commit(lake.spark, location, 0):
+            if "add" in action:
+                stats = json.loads(action["add"]["stats"])
+                told.add((stats["numRecords"], stats["minValues"]["id"], stats["maxValues"]["id"]))
+        found = lake.spark.sql(
+            f"select count(*), min(id), max(id) from {SCHEMA}.narrow group by input_file_name()"
+        ).collect()
+        assert told == {tuple(row) for row in found}
+
     @pytest.mark.parametrize(
         "ending",
         [
@@ -510,6 +558,37 @@ class TestRows:
                 statement,
             )
         assert lake.spark.table(f"{SCHEMA}.everything").count() == 300
+
+    def test_columns_of_void_and_char_come_out_as_a_plain_write_leaves_them(
+        self, lake: Lake
+    ) -> None:
+        """Delta pads char, checks varchar and keeps no values of void; a placed row is no other row."""
+        schema = "id bigint, nothing void, code char(4), name varchar(6), p int"
+        query = (
+            "select id, null as nothing, cast(id % 10 as string) as code, "
+            "if(id % 3 = 0, null, concat('n', id % 100)) as name, cast(id % 3 as int) as p "
+            "from range(900)"
+        )
+        insert = "insert into {table} select * from {rows}"
+        for name, mode in (("typed", Mode.EXACT), ("typed_plainly", Mode.OFF)):
+            lake.spark.sql(
+                f"create table {SCHEMA}.{name} ({schema}) using delta partitioned by (p)"
+            )
+            prepared = lake.prepare(name, query, partition_by=None, mode=mode)
+            written = lake.run(prepared, name, insert)
+            assert sum(file.rows for file in written.files) == 900
+        columns = "id, nothing is null as is_null, length(code), code, name, p"
+        found, plain = (
+            f"select {columns} from {SCHEMA}.{name}" for name in ("typed", "typed_plainly")
+        )
+        assert lake.difference(found, plain) == 0
+        assert lake.spark.sql(found).first()[2] == 4
+        too_long = query.replace("concat('n', id % 100)", "'far too long'")
+        with pytest.raises(Exception, match=r"(?i)exceed"):
+            lake.run(
+                lake.prepare("typed", too_long, partition_by=None, mode=Mode.EXACT), "typed", insert
+            )
+        assert lake.spark.table(f"{SCHEMA}.typed").count() == 900
 
     def test_a_source_that_grows_between_count_and_write_loses_nothing(self, lake: Lake) -> None:
         lake.spark.sql(f"create or replace table {SCHEMA}.growing as {SOURCE} where id < 1000")

@@ -13,6 +13,7 @@ from dbt.adapters.delta_maint.core.placement import (
     place,
 )
 from dbt.adapters.delta_maint.core.slot_table import build_slot_table
+from dbt.adapters.delta_maint.lake.write_settings import MIB, OPEN_FILES, open_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -157,3 +158,14 @@ def test_ten_thousand_keys_fit_into_little_more_than_ten_thousand_slots() -> Non
     assert len({table.slot(key) for key in keys}) == 10_000
     assert table.slots < 13_000
     assert build_slot_table(keys) == table
+
+
+def test_a_task_opens_its_files_at_once_unless_they_would_take_much_memory() -> None:
+    values = [value(key, 100) for key in range(100)]
+    placement = place(values, PlacementPolicy(target_bytes=TARGET, max_values_per_task=12))
+    assert placement.values_per_task == 12
+    assert place([], POLICY).values_per_task == 1
+    assert open_files(20, columns=100, target_bytes=TARGET) == {OPEN_FILES: "20"}
+    assert open_files(20, columns=101, target_bytes=TARGET) == {}
+    assert open_files(20, columns=100, target_bytes=1024 * MIB) == {}
+    assert open_files(1, columns=9_000, target_bytes=1024 * MIB) == {OPEN_FILES: "1"}

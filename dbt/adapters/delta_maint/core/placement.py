@@ -9,6 +9,7 @@ they land in some task of the plan, so rows are never lost and never outside its
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -75,6 +76,11 @@ class Placement:
     @property
     def rows(self) -> int:
         return sum(placed.value.rows for placed in self.values)
+
+    @property
+    def values_per_task(self) -> int:
+        """Of the task with most of them."""
+        return max(Counter(placed.first_task for placed in self.values).values(), default=1)
 
     def lookup(self) -> TaskLookup:
         return TaskLookup.of(self.values)

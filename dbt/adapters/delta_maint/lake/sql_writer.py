@@ -129,12 +129,18 @@ class SqlPreparation:
             choice = replace(choice, way=Way.REBALANCE, reason=reason)
             return self._rebalance(choice, query, facts, order)
         placement = place(values, policy)
-        placed = sql_placement.sorted_in_tasks(
-            sql_placement.place_rows(query, placement), query.keys, order
+        placed = sql_placement.place_rows(query, placement)
+        open_files = write_settings.open_files(
+            placement.values_per_task,
+            columns=len(query.columns),
+            target_bytes=self._target_bytes,
         )
+        if order or not open_files:
+            placed = sql_placement.sorted_in_tasks(placed, query.keys, order)
         rows = max((value.value.rows / value.files for value in placement.values), default=0)
         settings = {
             **write_settings.PLACED,
+            **open_files,
             **self._cap(rows * calibration.source.cap_slack),
             **self._marked(
                 choice,
@@ -220,6 +226,7 @@ class SqlPreparation:
                 ratio,
                 table_bytes=self._target.table_bytes,
                 shuffle_partitions=int(partitions),
+                columns=len(self._columns),
             ),
             **self._marked(choice, None, None, shuffle_ratio=ratio),
         }

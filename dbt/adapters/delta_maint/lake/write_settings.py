@@ -7,6 +7,12 @@ import math
 MIB = 1024**2
 ROW_CAP = "spark.sql.files.maxRecordsPerFile"
 OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
+OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
+# Every column of every open file has buffers of its own.
+MAX_OPEN_COLUMNS = 2_000
+MAX_OPEN_BYTES = 256 * MIB
+# Delta's bins hold few partition values: only those whose hashes meet.
+VALUES_PER_BIN = 8
 # Delta would shuffle once more what has just been placed.
 PLACED = {OPTIMIZE_WRITE: "false"}
 
@@ -27,6 +33,19 @@ def row_cap(rows: float, users: str | None) -> dict[str, str]:
     if own > 0:
         cap = min(cap, own) if cap else own
     return {ROW_CAP: str(cap)}
+
+
+def open_files(values_per_task: int, *, columns: int, target_bytes: int) -> dict[str, str]:
+    """Settings that let a task write all its files at once, so that its rows need no sort; empty: they do.
+
+    Only where that many files may be open: a wide table with many small values sorts, and so does one
+    whose target is large, because an open file stays in memory. A task that meets more values than were
+    counted sorts the rest of its rows, which Spark sees to.
+    """
+    is_much = values_per_task * columns > MAX_OPEN_COLUMNS or target_bytes > MAX_OPEN_BYTES
+    if values_per_task > 1 and is_much:
+        return {}
+    return {OPEN_FILES: str(max(1, values_per_task))}
 
 
 def rebalance(target_bytes: int, ratio: float, *, small_factor: float) -> dict[str, str]:
@@ -53,7 +72,7 @@ def rebalance_reducers(*, scan_bytes: int, target_bytes: int, ratio: float) -> i
 
 
 def delta_bins(
-    target_bytes: int, ratio: float, *, table_bytes: int, shuffle_partitions: int
+    target_bytes: int, ratio: float, *, table_bytes: int, shuffle_partitions: int, columns: int
 ) -> dict[str, str]:
     """Delta's own optimized writer: bins by shuffled bytes, from blocks it cannot split.
 
@@ -69,4 +88,5 @@ def delta_bins(
         "spark.sql.shuffle.partitions": str(max(shuffle_partitions, min(200, 4 * expected_files))),
         f"{adaptive}.advisoryPartitionSizeInBytes": str(max(MIB, bin_mib * MIB // 4)),
         f"{adaptive}.coalescePartitions.parallelismFirst": "false",
+        **open_files(VALUES_PER_BIN, columns=columns, target_bytes=target_bytes),
     }

@@ -108,7 +108,8 @@ class Preparation:
             return PreparedWrite(choice, self._target_bytes, write_settings.PLACED)
         written = self._sizes.fingerprint(columns, order=())
         ratio = self._sizes.table_ratio(written, table)
-        return PreparedWrite(choice, self._target_bytes, self._bins(choice, written, ratio))
+        bins = self._bins(choice, written, ratio, columns=len(columns))
+        return PreparedWrite(choice, self._target_bytes, bins)
 
     # -- ways ---------------------------------------------------------------------------------
 
@@ -117,7 +118,8 @@ class Preparation:
             return self._prepared(choice, query.frame, write_settings.PLACED)
         if choice.way is Way.DELTA:
             ratio = self._sizes.query_ratio(choice, query)
-            return self._prepared(choice, query.frame, self._bins(choice, query.written, ratio))
+            bins = self._bins(choice, query.written, ratio, columns=len(query.columns))
+            return self._prepared(choice, query.frame, bins)
         if choice.way is Way.EXACT:
             return self._exact(choice, query)
         if choice.way is Way.REBALANCE:
@@ -154,10 +156,17 @@ class Preparation:
             cuts=cuts,
             range_key=by_range,
         )
-        placed = placed_rows.sort_in_tasks(placed, query.keys, query.order)
+        open_files = write_settings.open_files(
+            placement.values_per_task,
+            columns=len(query.columns),
+            target_bytes=self._target_bytes,
+        )
+        if query.order or not open_files:
+            placed = placed_rows.sort_in_tasks(placed, query.keys, query.order)
         rows = max((value.value.rows / value.files for value in placement.values), default=0)
         settings = {
             **write_settings.PLACED,
+            **open_files,
             **self._cap(rows * calibration.source.cap_slack),
             **self._marked(
                 choice,
@@ -237,7 +246,7 @@ class Preparation:
         prepared.planned_files = files
         return prepared
 
-    def _bins(self, choice: Choice, written: str, ratio: float) -> dict[str, str]:
+    def _bins(self, choice: Choice, written: str, ratio: float, *, columns: int) -> dict[str, str]:
         partitions = self._spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
         return {
             **write_settings.delta_bins(
@@ -245,6 +254,7 @@ class Preparation:
                 ratio,
                 table_bytes=self._target.table_bytes,
                 shuffle_partitions=int(partitions),
+                columns=columns,
             ),
             **self._marked(choice, written, None, None, shuffle_ratio=ratio),
         }
