@@ -19,6 +19,10 @@ MODEL = """
 select * from {{{{ ref('source') }}}}
 {{% if is_incremental() %}} where id >= 1000 {{% endif %}}
 """
+SCATTERED = """
+{{ config(materialized='delta_optimized', partition_by='day') }}
+select id, cast(id % 250 as int) as day from {{ ref('source') }}
+"""
 PYTHON = """
 def model(dbt, spark):
     dbt.config(materialized="delta_optimized", partition_by="part", unique_key="id")
@@ -70,13 +74,15 @@ class TestMaterialization:
             ),
             "by_config.sql": model("optimized_write='exact'", "table"),
             "switched_off.sql": model("optimized_write='off'"),
+            # Built by its own test.
+            "scattered.sql": SCATTERED,
             **({"in_python.py": PYTHON} if runs_python else {}),
         }
 
     @pytest.fixture(scope="class")
     def built(self, project: Any) -> Any:
-        first = run_dbt(["run"])
-        second = run_dbt(["run"])
+        first = run_dbt(["run", "--exclude", "scattered"])
+        second = run_dbt(["run", "--exclude", "scattered"])
         return first, second
 
     @pytest.mark.parametrize(
@@ -104,7 +110,7 @@ class TestMaterialization:
         assert told["mode"] == mode
         assert response(first, name)["optimized_write"]["files"] == 5
         assert "wrote 5 files" in response(first, name)["_message"]
-        assert "% in range)" in response(first, name)["_message"]
+        assert "target, one file per partition value)" in response(first, name)["_message"]
 
     def test_off_is_a_plain_write(self, project: Any, built: Any) -> None:
         assert rows(project, "switched_off") == 3000
@@ -119,6 +125,12 @@ class TestMaterialization:
         assert mark.get("mode") == "exact", history(project, "by_config")
         # The second build believed the files of the first.
         assert mark["source"] in ("recent commits", "partition values")
+
+    def test_over_partitioning_is_told_with_its_numbers(self, project: Any) -> None:
+        results, output = run_dbt_and_capture(["run", "--select", "source", "scattered"])
+        assert response(results, "scattered")["optimized_write"]["files"] == 250
+        assert "250 partition values got less than 1 MiB each" in output
+        assert "which 1 file of 128 MiB would hold: consider a coarser" in output
 
     def test_a_plan_can_be_read_without_writing(self, project: Any, built: Any) -> None:
         before = len(history(project, "by_config"))

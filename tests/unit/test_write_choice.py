@@ -163,9 +163,30 @@ def test_the_console_line() -> None:
     assert outcome([], target_bytes=MIB).in_range_percent == 100
 
 
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (
+            16,
+            "wrote 16 files, 1.3 MiB (128 MiB target, one file per partition value), exact, 1.0 s",
+        ),
+        (1, "wrote 1 file, 81.2 KiB (128 MiB target), exact, 1.0 s"),
+        (0, "wrote 0 files, 0 B (128 MiB target), exact, 1.0 s"),
+    ],
+)
+def test_no_share_is_told_of_files_whose_values_have_no_more_rows(
+    files: int, sentence: str
+) -> None:
+    written = [SizedFile((str(value),), 83_200, 10) for value in range(files)]
+    assert outcome(written, target_bytes=128 * MIB).sentence(way="exact", seconds=1) == sentence
+
+
 def test_over_partitioning_is_told_with_its_numbers() -> None:
     files = [SizedFile((str(day),), 1000, 1) for day in range(4_812)]
     told = outcome(files, target_bytes=TARGET).over_partitioned
     assert told is not None
-    assert told.startswith("4,812 partition values under 1 MiB: consider a coarser")
+    assert told == (
+        "4,812 partition values got less than 1 MiB each, 4.6 MiB together, which 1 file of "
+        "128 MiB would hold: consider a coarser partition column, such as the month instead of the day"
+    )
     assert outcome(files[:50], target_bytes=TARGET).over_partitioned is None

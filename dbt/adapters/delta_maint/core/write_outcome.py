@@ -20,7 +20,10 @@ class WriteOutcome:
     rows: int
     in_range: int
     largest_bytes: int
+    # Values whose only file is below the target because they have no more rows.
+    lone_values: int
     tiny_values: int
+    tiny_bytes: int
     target_bytes: int
 
     @property
@@ -31,18 +34,27 @@ class WriteOutcome:
     def over_partitioned(self) -> str | None:
         if self.tiny_values < MANY_TINY_VALUES:
             return None
+        full = max(1, round(self.tiny_bytes / self.target_bytes))
         return (
-            f"{self.tiny_values:,} partition values under "
-            f"{format_bytes(self.target_bytes * TINY_FRACTION)}: consider a coarser partition "
-            "column, such as the month instead of the day"
+            f"{self.tiny_values:,} partition values got less than "
+            f"{format_bytes(self.target_bytes * TINY_FRACTION)} each, "
+            f"{format_bytes(self.tiny_bytes)} together, which {full:,} "
+            f"{'file' if full == 1 else 'files'} of {format_bytes(self.target_bytes)} would hold: "
+            "consider a coarser partition column, such as the month instead of the day"
         )
 
     def sentence(self, *, way: str, seconds: float) -> str:
         files = f"{self.files} file" if self.files == 1 else f"{self.files} files"
         return (
-            f"wrote {files}, {format_bytes(self.bytes)} ({format_bytes(self.target_bytes)} target, "
-            f"{self.in_range_percent} % in range), {way}, {seconds:.1f} s"
+            f"wrote {files}, {format_bytes(self.bytes)} ({format_bytes(self.target_bytes)} target"
+            f"{self._share()}), {way}, {seconds:.1f} s"
         )
+
+    def _share(self) -> str:
+        """How near the files are to the target is no news where none has the rows to reach it."""
+        if self.lone_values < self.files:
+            return f", {self.in_range_percent} % in range"
+        return ", one file per partition value" if self.files > 1 else ""
 
 
 def outcome(files: Sequence[SizedFile], *, target_bytes: int) -> WriteOutcome:
@@ -50,11 +62,14 @@ def outcome(files: Sequence[SizedFile], *, target_bytes: int) -> WriteOutcome:
     per_value: dict[PartitionValues, list[int]] = {}
     for file in files:
         per_value.setdefault(file.partition, []).append(file.bytes)
-    in_range = tiny = 0
+    in_range = lone = tiny = tiny_bytes = 0
     for sizes in per_value.values():
         if len(sizes) == 1 and sizes[0] <= (1 + RANGE) * target_bytes:
             in_range += 1
-            tiny += sizes[0] < TINY_FRACTION * target_bytes
+            lone += sizes[0] < (1 - RANGE) * target_bytes
+            if sizes[0] < TINY_FRACTION * target_bytes:
+                tiny += 1
+                tiny_bytes += sizes[0]
         else:
             in_range += sum(abs(size / target_bytes - 1) <= RANGE for size in sizes)
     return WriteOutcome(
@@ -63,6 +78,8 @@ def outcome(files: Sequence[SizedFile], *, target_bytes: int) -> WriteOutcome:
         rows=sum(file.rows for file in files),
         in_range=in_range,
         largest_bytes=max((file.bytes for file in files), default=0),
+        lone_values=lone,
         tiny_values=tiny if len(per_value) > 1 else 0,
+        tiny_bytes=tiny_bytes,
         target_bytes=target_bytes,
     )
