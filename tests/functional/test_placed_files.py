@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.delta_maint import connections
-from dbt.adapters.delta_maint.core.calibration import SizedFile
+from dbt.adapters.delta_maint.core.calibration import SizedFile, Source
 from dbt.adapters.delta_maint.core.write_choice import Mode, Way, WritePolicy
 from dbt.adapters.delta_maint.lake import query_facts, write_settings
 from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
@@ -328,6 +328,19 @@ class TestPlans:
             f"select count(*), min(id), max(id) from {SCHEMA}.narrow group by input_file_name()"
         ).collect()
         assert told == {tuple(row) for row in found}
+
+    def test_planning_lists_the_files_of_a_source_once(self, lake: Lake) -> None:
+        context = lake.spark.sparkContext
+        lake.prepare("planned", SOURCE, mode=Mode.EXACT)
+        context.setJobGroup("planning", "a first write")
+        try:
+            prepared = lake.prepare("planned", SOURCE, mode=Mode.EXACT)
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)
+        assert prepared.calibration is not None
+        assert prepared.calibration.source is Source.SAMPLE
+        # One job lists files; two count, two sample.
+        assert len(context.statusTracker().getJobIdsForGroup("planning")) <= 5
 
     @pytest.mark.parametrize(
         "ending",
