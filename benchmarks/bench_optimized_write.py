@@ -1,11 +1,14 @@
 """Optimized write against a plain write and Delta's own, interleaved in one process.
 
 For every data set: files against the ideal number, share of the large values' files within 20 % and 30 % of
-the target, the largest file, bytes, wall time as a ratio to both others, and the time of a filtered read.
+the target, the largest file, bytes, wall time as a ratio to both others, processor time, which other work on
+the machine disturbs less, and the time of a filtered read.
 "first" is our write into a table that does not exist yet, "ours" one that replaces a table it has written
-before. Every side writes once before anything is timed. A value of 1.4 targets cannot be cut into files within 20 % of one: "best" is the
-share within 20 % that cutting every value into its closest number of equal files would reach. Sizes do
-not depend on the machine's load; ratios do, so run it alone, one data set at a time.
+before. "capped", for data without partitions, is a plain write that a row limit cuts into as many files as
+ours: what so many files cost anybody. Every side writes once before anything is timed. A value of 1.4
+targets cannot be cut into files within 20 % of one: "best" is the share within 20 % that cutting every
+value into its closest number of equal files would reach. Sizes do not depend on the machine's load;
+ratios do, so run it alone, one data set at a time.
 
     python benchmarks/bench_optimized_write.py --only zipf [--rows 4000000] [--target '8 MiB'] [--rounds 2]
 """
@@ -32,7 +35,7 @@ from dbt.adapters.delta_maint.lake.commit_mark import WRITE, CommitMark
 from dbt.adapters.delta_maint.lake.last_commit import last_committed_version
 from dbt.adapters.delta_maint.lake.recent_writes import added_files, read_commit
 from dbt.adapters.delta_maint.lake.session_catalog import table_location
-from dbt.adapters.delta_maint.lake.write_settings import OPTIMIZE_WRITE
+from dbt.adapters.delta_maint.lake.write_settings import OPTIMIZE_WRITE, ROW_CAP
 from dbt.adapters.delta_maint.lake.write_target import WriteTarget
 from dbt.adapters.delta_maint.lake.writer import Preparation
 
@@ -43,6 +46,7 @@ MAP_TASKS = 16
 @dataclass
 class Result:
     seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
     read_seconds: list[float] = field(default_factory=list)
     plan_seconds: list[float] = field(default_factory=list)
     last: list[SizedFile] = field(default_factory=list)
@@ -54,12 +58,18 @@ class Bench:
         self.target_bytes = target_bytes
         self.rounds = rounds
         self.plan_seconds = 0.0
+        self.row_cap: int | None = None
 
     def files(self, name: str) -> list[SizedFile]:
         version = last_committed_version(self.spark)
         assert version is not None
         location = table_location(self.spark, schema=SCHEMA, name=name)
         return added_files(read_commit(self.spark, location, version))
+
+    def cpu_seconds(self) -> float:
+        """Of this process and its Java process."""
+        java = self.spark._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration()
+        return time.process_time() + java.get().toMillis() / 1_000
 
     def create(self, name: str, query: str, clause: str) -> None:
         self.spark.sql(f"create or replace table {SCHEMA}.{name} using delta {clause} as {query}")
@@ -91,7 +101,7 @@ class Bench:
             finally:
                 self.spark.conf.unset(OPTIMIZE_WRITE)
 
-        for name in ("plain", "native", "first", "ours"):
+        for name in ("plain", "native", "first", "ours", "capped"):
             self.spark.sql(f"drop table if exists {SCHEMA}.{name}")
         sides: dict[str, Callable[[], None]] = {
             "plain": lambda: self.create("plain", query, clause),
@@ -99,7 +109,20 @@ class Bench:
             "first": lambda: self.ours("first", query, clause, partition_by),
             "ours": lambda: self.ours("ours", query, clause, partition_by),
         }
+        if not partition_by:
+            sides["capped"] = lambda: self.capped(query)
         self._interleave(title, sides, read)
+
+    def capped(self, query: str) -> None:
+        """Plainly, after so many rows that there are as many files as we write."""
+        if self.row_cap is None:
+            files = self.files("ours")
+            self.row_cap = math.ceil(1.02 * sum(file.rows for file in files) / len(files))
+        self.spark.conf.set(ROW_CAP, str(self.row_cap))
+        try:
+            self.create("capped", query, "")
+        finally:
+            self.spark.conf.unset(ROW_CAP)
 
     def merge(self, title: str, base: str, changes: str, read: str) -> None:
         """The same MERGE into equal copies of one table."""
@@ -141,17 +164,18 @@ class Bench:
         results = {name: Result() for name in sides}
         order = list(sides)
         for round_number in range(self.rounds + 1):
-            # Another side begins each round, and none pays for what another has left to the disk.
+            # Another side begins each round and goes before the others in turn; the disk is at rest.
             turn = round_number % len(order)
-            for name in order[turn:] + order[:turn]:
+            for name in (order[turn:] + order[:turn])[:: -1 if round_number % 2 else 1]:
                 write = sides[name]
                 if name == "first":
                     self.spark.sql(f"drop table if exists {SCHEMA}.first")
                 os.sync()
                 self.plan_seconds = 0.0
-                started = time.monotonic()
+                cpu, started = self.cpu_seconds(), time.monotonic()
                 write()
                 results[name].seconds.append(time.monotonic() - started)
+                results[name].cpu_seconds.append(self.cpu_seconds() - cpu)
                 results[name].plan_seconds.append(self.plan_seconds)
                 results[name].last = self.files(name)
                 started = time.monotonic()
@@ -163,15 +187,17 @@ class Bench:
         print(f"\n{title}, target {self.target_bytes / MIB:g} MiB")
         print(
             "  side     files ideal  <=20 %  best    <=30 %  largest  MiB  plan s      s  "
-            "to plain  to native  read to plain"
+            "to plain  to native  cpu s  cpu to native  read to plain"
         )
         seconds = {name: statistics.median(r.seconds[1:]) for name, r in results.items()}
         reads = {name: statistics.median(r.read_seconds[1:]) for name, r in results.items()}
+        cpu = {name: statistics.median(r.cpu_seconds[1:]) for name, r in results.items()}
         for name, result in results.items():
             planning = statistics.median(result.plan_seconds[1:])
             print(
                 f"  {name:7} {self._shape(result.last)}  {planning:6.1f} {seconds[name]:6.1f}  "
                 f"{seconds[name] / seconds['plain']:7.2f}  {seconds[name] / seconds['native']:8.2f}  "
+                f"{cpu[name]:6.1f}  {cpu[name] / cpu['native']:12.2f}  "
                 f"{reads[name] / reads['plain']:8.2f}",
                 flush=True,
             )
