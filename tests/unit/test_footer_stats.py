@@ -281,12 +281,13 @@ def test_a_row_group_that_says_nothing_silences_the_column() -> None:
     class Chunk:
         num_values = 2
         statistics = None
+        physical_type = "INT64"
 
     class Group:
         def column(self, index: int) -> Chunk:
             return Chunk()
 
-    assert footer_stats._across_groups([Group()], 0) == (None, None, None)
+    assert footer_stats._across_groups([Group()], 0, "INT64") == (None, None, None)
 
 
 def test_nested_leaves_keep_their_place_and_lists_say_only_no_null() -> None:

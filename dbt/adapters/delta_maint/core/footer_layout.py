@@ -7,8 +7,8 @@ Columns behind the last wanted one are not looked at.
 
 Nothing is guessed: a footer counts as alike only if it begins with the same schema bytes, has one row group, has
 each chunk laid out as one that was walked field by field, and ends with the same bytes behind the row group
-(writer, pairs, column orders). Any other footer gets no answer and is read by pyarrow, and so is the one it was
-learned from, with the same result, or nothing is learned.
+(writer, pairs, column orders). Any other footer gets no answer and is read by pyarrow. From each of those something
+is learned only where reading it here gives what pyarrow gave.
 
 Imports nothing of this package but footer_bytes, and is shipped to executors with it.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from dbt.adapters.delta_maint.core.footer_bytes import (
     BINARY,
@@ -65,6 +65,21 @@ class Layout:
 
     def read(self, footer: bytes) -> tuple[int, list[ChunkFacts]] | None:
         """Rows and the facts of the wanted columns; None for a footer that is not alike."""
+        return self._read(footer, None)
+
+    def try_on(self, footer: bytes) -> Trial | None:
+        """The same for a footer whose chunks may be laid out in ways of their own."""
+        learned: dict[int, _Chunk] = {}
+        found = self._read(footer, learned)
+        return None if found is None else Trial(*found, learned)
+
+    def adopt(self, trial: Trial) -> None:
+        for index, chunk in trial.learned.items():
+            self._chunks[index].append(chunk)
+
+    def _read(
+        self, footer: bytes, learned: dict[int, _Chunk] | None
+    ) -> tuple[int, list[ChunkFacts]] | None:
         if not footer.endswith(self._closing):
             return None
         opened = self._opening.match(footer)
@@ -79,13 +94,12 @@ class Layout:
                     if facts is not None:
                         break
                 else:
-                    if len(known) >= LAYOUTS_OF_A_COLUMN:
+                    if learned is None or len(known) >= LAYOUTS_OF_A_COLUMN:
                         return None
-                    learned = _Chunk.learn(footer, at)
-                    facts = learned.read(footer, at)
+                    learned[index] = _Chunk.learn(footer, at)
+                    facts = learned[index].read(footer, at)
                     if facts is None:
                         return None
-                    known.append(learned)
                 at = facts[1]
                 if index in self._wanted:
                     found[index] = facts[0]
@@ -97,7 +111,15 @@ class Layout:
         return (rows, [found[index] for index in self._order]) if rows > 0 else None
 
 
-def learn(footer: bytes, wanted: list[int]) -> Layout | None:
+class Trial(NamedTuple):
+    """What a footer says by a layout, and the chunk layouts that had to be learned for it."""
+
+    rows: int
+    facts: list[ChunkFacts]
+    learned: dict[int, _Chunk]
+
+
+def begin(footer: bytes, wanted: list[int]) -> Layout | None:
     """The layout of a footer, or None where its like are better left to pyarrow."""
     try:
         start = schema_end(footer)
@@ -257,7 +279,10 @@ def _count(text: bytes) -> int:
     >>> _count(bytes([6]))
     3
     """
-    return text[0] >> 1 if len(text) == 1 else zigzag(varint(text, 0)[0])
+    found = zigzag(text[0] if len(text) == 1 else varint(text, 0)[0])
+    if found < 0:
+        raise ValueError("fewer than no nulls")
+    return found
 
 
 def _all_type_defined(footer: bytes, at: int) -> bool:

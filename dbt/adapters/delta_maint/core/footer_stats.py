@@ -146,18 +146,19 @@ def footer_leaves(
         for group in (metadata.row_group(index) for index in range(metadata.num_row_groups))
         if group.num_rows > 0
     ]
+    schema = metadata.schema
     found: list[Leaf] = []
     for index in wanted:
         _, kind, is_repeated = columns[index]
-        nulls, lows, highs = _across_groups(groups, index)
+        physical_type = schema.column(index).physical_type
+        nulls, lows, highs = _across_groups(groups, index, physical_type)
         low = high = None
         if lows is not None and not is_repeated:
             if kind in FLOATS:
                 is_trusted = writer.orders_nan or index in without_nan
             else:
                 is_trusted = writer.orders_bytes or (
-                    metadata.schema.column(index).physical_type in PLAIN_ORDER
-                    and not kind.startswith("unsigned")
+                    physical_type in PLAIN_ORDER and not kind.startswith("unsigned")
                 )
             if is_trusted:
                 low, high = bounds_text(
@@ -196,17 +197,27 @@ def writer_of(created_by: str | None, pairs: dict[bytes, bytes]) -> Writer:
     )
 
 
-def _across_groups(groups: list[Any], index: int) -> tuple[int | None, Any, Any]:
+def _across_groups(
+    groups: list[Any], index: int, physical_type: str
+) -> tuple[int | None, Any, Any]:
     """Nulls of all row groups, and (raw min values, raw max values) if every group can be trusted."""
     nulls: int | None = 0
     lows: list[Any] | None = []
     highs: list[Any] = []
     for group in groups:
         chunk = group.column(index)
+        if chunk.physical_type != physical_type:
+            # Asked for the statistics of such a chunk pyarrow ends the process.
+            raise ValueError(
+                f"column {index + 1} is {physical_type} in its schema and {chunk.physical_type} in a "
+                "row group"
+            )
         stats = chunk.statistics
         if stats is None:
             return None, None, None
         count = stats.null_count if stats.has_null_count else None
+        if count is not None and count < 0:
+            raise ValueError(f"column {index + 1} has {count} nulls")
         nulls = None if nulls is None or count is None else nulls + count
         if stats.has_min_max:
             if lows is not None:

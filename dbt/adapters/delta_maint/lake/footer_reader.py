@@ -118,8 +118,7 @@ class FooterBatch:
                 leaves = footer_stats.footer_leaves(
                     footer, columns, wanted, pairs, string_prefix=self.options["string_prefix"]
                 )
-            if len(self._layouts) < LAYOUTS:
-                self._learn(raw, schema, footer_stats.writer_of(footer.created_by, pairs), leaves)
+            self._learn(raw, schema, footer_stats.writer_of(footer.created_by, pairs), leaves)
             return number, footer.num_rows, footer.num_row_groups, schema, leaves, None
         except Exception as exc:  # a footer that opens but does not hold together
             return number, 0, 0, -1, None, bad_file_reason(exc)
@@ -127,12 +126,18 @@ class FooterBatch:
     def _learn(
         self, raw: bytes, schema: int, writer: footer_stats.Writer, leaves: list[Any] | None
     ) -> None:
-        """Keeps a footer's layout if reading by it gives what pyarrow gave."""
+        """Keeps how a footer is laid out if reading by it gives what pyarrow gave."""
         if not writer.orders_bytes:
             return
-        layout = footer_layout.learn(raw, [] if leaves is None else self.schemas[schema][3])
-        facts = None if layout is None else layout.read(raw)
-        if layout is None or facts is None:
+        for known in self._layouts:
+            if (known.schema, known.writer) == (schema, writer) and self._adopts(
+                known, raw, leaves
+            ):
+                return
+        if len(self._layouts) >= LAYOUTS:
+            return
+        layout = footer_layout.begin(raw, [] if leaves is None else self.schemas[schema][3])
+        if layout is None:
             return
         silent = frozenset(
             place
@@ -140,8 +145,15 @@ class FooterBatch:
             if (nulls, low, high) == (None, None, None)
         )
         known = KnownLayout(layout, schema, writer, silent)
-        if self._leaves_of(known, facts[1]) == leaves:
+        if self._adopts(known, raw, leaves):
             self._layouts.append(known)
+
+    def _adopts(self, known: KnownLayout, raw: bytes, leaves: list[Any] | None) -> bool:
+        trial = known.layout.try_on(raw)
+        if trial is None or self._leaves_of(known, trial.facts) != leaves:
+            return False
+        known.layout.adopt(trial)
+        return True
 
     def _leaves_of(self, known: KnownLayout, facts: list[Any]) -> list[Any] | None:
         _, _, columns, wanted, _ = self.schemas[known.schema]
