@@ -14,6 +14,7 @@ from dbt.adapters.delta_maint.core.compaction_policy import Clustered, Compactio
 from dbt.adapters.delta_maint.core.reservation import Reservations
 from dbt.adapters.delta_maint.core.sizes import MIB
 from dbt.adapters.delta_maint.lake.delta_table import DeltaTable
+from dbt.adapters.delta_maint.lake.inventory import SqlLogReader
 from dbt.adapters.delta_maint.lake.sql_runner import SessionSql
 
 from tests.functional.compaction.small_table import EAGER, SmallTable
@@ -75,6 +76,9 @@ def test_a_decision_lists_the_log_once_and_opens_no_data_file(spark: Any) -> Non
     for file in Path(found.location.removeprefix("file:")).rglob("*.parquet"):
         file.unlink()
     snapshot = found.snapshot(Watched(table.spark))
+    assert asked == []  # a small log on this machine
+    by_spark = SqlLogReader(Watched(table.spark), found.location)
+    assert by_spark.read(None, None, with_paths=False) == snapshot
     assert len(asked) == 3, asked
     assert sum("binaryFile" in sql for sql in asked) == 1
     plan = prepare_auto_compact_request(
