@@ -20,6 +20,7 @@ from dbt.adapters.delta_maint.core.errors import (
 from dbt.adapters.delta_maint.environments.connect import ConnectEnvironment, ConnectHandle
 from dbt.adapters.delta_maint.environments.connect_settings import ConnectSettings
 
+from tests.long_query import LONG_QUERY
 from tests.servers.process import free_port
 from tests.servers.tcp_proxy import Wire, wire_to
 
@@ -188,7 +189,7 @@ def test_a_cancelled_connection_stops_at_once_and_the_other_goes_on(
     def long_query() -> None:
         cursor = left.cursor()
         try:
-            cursor.execute("select count(*) from range(100000) a cross join range(10000000) b")
+            cursor.execute(LONG_QUERY)
             cursor.fetchall()
         except BaseException as exc:
             faults.append(exc)

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.functional.dbt_process import DbtFolder
-from tests.functional.test_process_faults import ENDLESS, wait_for_text
+from tests.functional.test_process_faults import wait_for_text
+from tests.long_query import IN_LONG_QUERY, LONG_QUERY
 from tests.servers.connect_server import connect_server
 from tests.servers.process import ServerProcess, free_port
 
 pytestmark = pytest.mark.portable(only_on=["connect"])
 
 ORDERS = "{{ config(materialized='table') }} select id, id % 3 as shop from range(100)"
+ENDLESS = "{{ config(materialized='table') }} " + LONG_QUERY
 FAULT = "{{ config(materialized='table') }} select raise_error('no luck') as luck"
 SECRET = "canary-4711"
 HIDDEN = {"spark.hadoop.fs.s3a.secret.key": SECRET}
@@ -62,14 +64,14 @@ def test_ctrl_c_ends_the_run_and_frees_the_server(shop: DbtFolder) -> None:
     log = shop.root / "logs" / "dbt.log"
     log.unlink(missing_ok=True)
     process = shop.start("run", "--select", "endless")
-    wait_for_text(log, "cross join range", seconds=60)
+    wait_for_text(log, IN_LONG_QUERY, seconds=60)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
     output, _ = process.communicate(timeout=60)
     assert time.monotonic() - began < 20, output
     assert process.returncode != 0
-    # Two cores: an endless query that went on would leave this one waiting far longer.
+    # Two tasks at once: a query that went on would leave this one waiting far longer.
     began = time.monotonic()
     shop.run("run", "--select", "orders")
     assert time.monotonic() - began < 60
@@ -81,7 +83,7 @@ def test_a_server_that_dies_ends_the_run_in_seconds_and_says_so(
     log = shop.root / "logs" / "dbt.log"
     log.unlink(missing_ok=True)
     process = shop.start("run", "--select", "endless")
-    wait_for_text(log, "cross join range", seconds=60)
+    wait_for_text(log, IN_LONG_QUERY, seconds=60)
     time.sleep(1)
     servers[0].kill()
     began = time.monotonic()

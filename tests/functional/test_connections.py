@@ -14,6 +14,8 @@ from dbt.adapters.delta_maint.environments.session_cursor import SessionCursor
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtDatabaseError
 
+from tests.long_query import LONG_QUERY
+
 
 @pytest.mark.portable(in_all=True)
 class TestConnections:
@@ -59,7 +61,7 @@ class TestConnections:
         def long_query() -> None:
             cursor = left.cursor()
             try:
-                cursor.execute("select count(*) from range(100000) a cross join range(10000000) b")
+                cursor.execute(LONG_QUERY)
                 started.set()
                 cursor.fetchall()
             except BaseException as exc:
@@ -92,10 +94,7 @@ class TestConnections:
         cursor = SessionCursor(handle.spark, cancelled_while_it_is_planned, lambda: None)
         began = time.monotonic()
         with pytest.raises(Exception, match=r"(?i)cancel"):
-            cursor.execute(
-                "create or replace table never_made using delta as select count(*) as n "
-                "from range(100000) a cross join range(10000000) b"
-            )
+            cursor.execute(f"create or replace table never_made using delta as {LONG_QUERY}")
         assert time.monotonic() - began < 60
         handle.close()
         assert not handles[1].spark.catalog.tableExists("default.never_made")
