@@ -1,7 +1,7 @@
 """A query that takes an hour and no processor: it waits, and ends at once where its tasks are interrupted.
 
-One that counts would go on in a server, or in the session that all tests share, after it was cancelled: Spark
-interrupts a task, and generated code does not look.
+One that counts would go on after it was cancelled, in a Connect server or in the session that all tests share: Spark
+interrupts a task there, and generated code does not look.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ class DbtFolder:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=_as_from_a_terminal,
         )
 
     def run(self, *arguments: str, expect: int = 0, **environment: str) -> str:
@@ -62,3 +64,8 @@ class DbtFolder:
             and path.name != "profiles.yml"
             and secret in path.read_text(errors="replace")
         ]
+
+
+def _as_from_a_terminal() -> None:
+    """A suite that was started in the background ignores Ctrl-C, and so would what it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -30,13 +30,15 @@ from dbt.adapters.delta_maint.lake.sql_writer import SqlPreparation
 from dbt.adapters.delta_maint.seeds import literal_seed_select
 from deltalake import DeltaTable
 
-from tests.long_query import LONG_QUERY
 from tests.servers.process import free_port
 from tests.servers.tcp_proxy import Wire, wire_to
 
 pytestmark = pytest.mark.portable(only_on=["thrift"])
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+LONG = (
+    "select count(*) from range(100000) a cross join range(10000000) b where sqrt(a.id) + b.id < 0"
+)
 
 
 @pytest.fixture
@@ -187,7 +189,7 @@ def test_a_cancelled_connection_stops_at_once_and_the_other_goes_on(
 
     def long_query() -> None:
         try:
-            rows(left, LONG_QUERY)
+            rows(left, LONG)
         except BaseException as exc:
             faults.append(exc)
 
@@ -213,7 +215,7 @@ def test_a_connection_beside_is_cancelled_with_the_one_it_works_for(
     def long_query() -> None:
         try:
             with handle.sql.fresh() as beside:
-                beside.run(LONG_QUERY)
+                beside.run(LONG)
         except BaseException as exc:
             faults.append(exc)
 

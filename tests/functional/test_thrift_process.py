@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 
 from tests.functional.dbt_process import DbtFolder
-from tests.functional.test_process_faults import wait_for_text
-from tests.long_query import IN_LONG_QUERY, LONG_QUERY
+from tests.functional.test_process_faults import ENDLESS, wait_for_text
 from tests.servers.process import free_port
 from tests.servers.thrift_server import thrift_server
 
 pytestmark = pytest.mark.portable(only_on=["thrift"])
 
 ORDERS = "{{ config(materialized='table') }} select id, id % 3 as shop from range(100)"
-ENDLESS = "{{ config(materialized='table') }} " + LONG_QUERY
 FAULT = "{{ config(materialized='table') }} select raise_error('no luck') as luck"
 MODELS = {"orders.sql": ORDERS, "endless.sql": ENDLESS, "fault.sql": FAULT}
 SECRET = "canary-4711"
@@ -40,7 +38,7 @@ def start_endless(shop: DbtFolder) -> Any:
     log = shop.root / "logs" / "dbt.log"
     log.unlink(missing_ok=True)
     process = shop.start("run", "--select", "endless")
-    wait_for_text(log, IN_LONG_QUERY, seconds=60)
+    wait_for_text(log, "cross join range", seconds=60)
     time.sleep(1)
     return process
 
@@ -71,7 +69,7 @@ def test_ctrl_c_ends_the_run_and_frees_the_server(shop: DbtFolder) -> None:
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0, output
-    # Two tasks at once: a query that went on would leave this one waiting far longer.
+    # Two cores: an endless query that went on would leave this one waiting far longer.
     began = time.monotonic()
     shop.run("run", "--select", "orders")
     assert time.monotonic() - began < 60
